@@ -14,7 +14,7 @@ TOOLS = str(Path(__file__).parents[1] / "tools")
 """What a process needs on its path that runs one of the tools; `make` puts it there too."""
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (TOOLS, os.environ.get("PYTHONPATH"))))
 
-from development.stack import Stack, StackConfig  # noqa: E402
+from development.stack import AppStack, AppStackConfig  # noqa: E402
 from functions_alone.proxies import bypass_proxies  # noqa: E402
 from functions_alone.tests.support.starts import STARTED, count_starts  # noqa: E402
 from tests.slices import FINISHED, SLICES, faults, slices_of  # noqa: E402
@@ -200,8 +200,8 @@ def pytest_sessionfinish(session):
 @pytest.fixture(scope="session")
 async def services(tmp_path_factory):
     """Azurite, the broker and the Event Grid stand-in, for all tests that leave them as they are."""
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0)
-    async with Stack(config) as stack:
+    config = AppStackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0)
+    async with AppStack(config) as stack:
         yield stack
 
 

@@ -11,7 +11,7 @@ from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from functions_alone.channels import application
-from functions_alone.inbox import ChannelFault, ChannelName, Inbox, Mode
+from functions_alone.inbox import ChannelFault, ChannelInbox, Mode, StandInChannel
 from functions_alone.mail_server import MailServer
 from functions_alone.ports import Ports
 from functions_alone.site import Site
@@ -22,7 +22,7 @@ from tests.support.digests import DIGEST_ID, digest
 
 @pytest.fixture
 async def inbox():
-    return Inbox()
+    return ChannelInbox()
 
 
 @pytest.fixture
@@ -45,18 +45,18 @@ async def channels(inbox):
 
 async def test_every_channel_with_a_stand_in_is_on_and_its_message_arrives(channels, inbox):
     """Mail is recognised by the id of its digest."""
-    assert set(channels) == set(ChannelName)
+    assert set(channels) == set(StandInChannel)
     for channel in channels.values():
         await channel.send(digest())
     received = {message.channel: message for message in inbox.messages}
-    assert set(received) == set(ChannelName)
+    assert set(received) == set(StandInChannel)
     for message in received.values():
         assert message.subject == digest().subject
         assert digest().entries[0].about in message.text
-    assert DIGEST_ID in received[ChannelName.SMTP].id
+    assert DIGEST_ID in received[StandInChannel.SMTP].id
 
 
-@pytest.mark.parametrize("name", ChannelName)
+@pytest.mark.parametrize("name", StandInChannel)
 @pytest.mark.parametrize(
     ("mode", "error"),
     [
@@ -70,5 +70,5 @@ async def test_a_fault_is_what_it_is_called(channels, inbox, name, mode, error):
     inbox.set_fault(name, ChannelFault(mode=mode, retryAfter=7))
     with pytest.raises(error) as raised:
         await channels[name].send(digest())
-    if mode is Mode.THROTTLE and name is not ChannelName.SMTP:
+    if mode is Mode.THROTTLE and name is not StandInChannel.SMTP:
         assert raised.value.retry_after == timedelta(seconds=7)

@@ -20,11 +20,11 @@ from development.business import DEPLOYED
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT, emulator_config, queues
 from development.settings import app_settings
-from development.stack import MODULES, Stack, StackConfig
+from development.stack import MODULES, AppStack, AppStackConfig
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.ports import Ports
 from functions_alone.tests.support.waiting import PATIENCE_SECONDS
 from shop.business import SHOP
@@ -37,8 +37,8 @@ OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsDisableHomep
 @pytest.fixture(scope="module")
 async def services(tmp_path_factory):
     """Azurite, the broker and the Event Grid stand-in, without any functions host."""
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0, agents=AGENTS)
-    async with Stack(config) as stack:
+    config = AppStackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0, agents=AGENTS)
+    async with AppStack(config) as stack:
         yield stack
 
 
@@ -142,7 +142,7 @@ def test_a_business_with_too_many_agents_for_the_emulator_is_told(tmp_path):
     assert list(core_tools.missing(environ, most)) == []
     one_more = replace(SHOP.agents[0], name="agent-3")
     [fault] = core_tools.missing(environ, [*most, one_more])
-    assert fault == Fault(
+    assert fault == StackFault(
         DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED, {"needed": 11, "allowed": 10}
     )
     assert list(core_tools.missing(environ, [*most, replace(one_more, optional=True)])) == []

@@ -12,7 +12,7 @@ from itertools import combinations
 import pytest
 
 from development.servicebus_config import ROOT
-from development.stack import StackConfig
+from development.stack import AppStackConfig
 from engine.domain.messages import DEAD_LETTERS
 from functions_alone.host.singleton import CONTAINER
 from functions_alone.ports import Ports
@@ -185,7 +185,9 @@ async def at_work(package, functions, tmp_path_factory):
     data, calls = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("calls")
     ports = Ports.free()
     settings = QUICK | everything(ports) | OFTEN | {"CALLS_FOLDER": str(calls)}
-    config = StackConfig.for_tests(data, ports=ports, settings=settings, app=package, agents=AGENTS)
+    config = AppStackConfig.for_tests(
+        data, ports=ports, settings=settings, app=package, agents=AGENTS
+    )
     python = await asyncio.to_thread(clean_python)
     async with DeployedStack(config, python, tools(tmp_path_factory.mktemp("tools"))) as stack:
 

@@ -6,9 +6,9 @@ from click.testing import CliRunner
 from development.__main__ import config_from_environment, describe, for_a_person, main
 from development.faults import DevelopmentCode
 from development.settings import SLOWDOWN_FILE, WATCHED
-from development.stack import LAYOUT, Stack, StackConfig
+from development.stack import LAYOUT, AppStack, AppStackConfig
 from engine.azure.settings import Settings
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.ports import StackError
 
 STEP = {"STEP_TIMEOUT_SECONDS": "8"}
@@ -59,7 +59,7 @@ def test_two_parts_on_one_port_are_named(monkeypatch):
     monkeypatch.setenv("BLOB_PORT", "7071")
     with pytest.raises(StackError) as raised:
         config_from_environment()
-    shared = Fault(LocalCode.PORT_SHARED, "HTTP_PORT and BLOB_PORT", {"port": 7071})
+    shared = StackFault(LocalCode.PORT_SHARED, "HTTP_PORT and BLOB_PORT", {"port": 7071})
     assert faults_of(raised) == [shared]
 
 
@@ -91,7 +91,7 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
 )
 def test_steps_follow_the_machine_unless_a_person_has_set_their_time(tmp_path, given, follows):
     """Whoever sets a time has exactly that, and every other setting of theirs too."""
-    config = StackConfig.for_tests(tmp_path, settings=given)
+    config = AppStackConfig.for_tests(tmp_path, settings=given)
     file = tmp_path / "slowdown"
     expected = WATCHED | given | ({SLOWDOWN_FILE: str(file)} if follows else {})
     assert for_a_person(config, file).settings == expected
@@ -99,7 +99,7 @@ def test_steps_follow_the_machine_unless_a_person_has_set_their_time(tmp_path, g
 
 def test_a_reader_has_two_minutes_to_mend_a_service_that_hangs(tmp_path):
     """After the first failure, which comes within 20 seconds (newcomer C): README's second section."""
-    stack = Stack(for_a_person(StackConfig.for_tests(tmp_path), tmp_path / "slowdown"))
+    stack = AppStack(for_a_person(AppStackConfig.for_tests(tmp_path), tmp_path / "slowdown"))
     read = Settings.model_validate(stack.app_environment())
     sweep = 2
     attempt = read.step_timeout_seconds + read.clock_tolerance_seconds
@@ -122,7 +122,7 @@ def test_a_reader_has_two_minutes_to_mend_a_service_that_hangs(tmp_path):
 def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):
     """A link to the shop leads nowhere where another business runs, whichever is deployed."""
     monkeypatch.setenv("BUSINESS", name)
-    said = describe(Stack(StackConfig.for_tests(tmp_path)), 1)
+    said = describe(AppStack(AppStackConfig.for_tests(tmp_path)), 1)
     assert greeting in said
     assert ("/shop" in said) == (name == "shop.business:SHOP")
 
@@ -144,7 +144,7 @@ async def test_data_of_another_layout_are_refused_with_what_to_do(tmp_path, layo
         (tmp_path / "layout").write_text(str(layout))
     before = {entry.name for entry in tmp_path.iterdir()}
     with pytest.raises(StackError) as raised:
-        await Stack(StackConfig.for_tests(tmp_path)).start()
+        await AppStack(AppStackConfig.for_tests(tmp_path)).start()
     [fault] = faults_of(raised)
     assert (fault.code, fault.place) == (LocalCode.DATA_LAYOUT, str(tmp_path))
     assert fault.facts == {

@@ -9,7 +9,7 @@ from azure.storage.queue.aio import QueueServiceClient
 
 from development.provision import provision
 from development.servicebus_config import ROOT, queues
-from development.stack import Stack, StackConfig
+from development.stack import AppStack, AppStackConfig
 from functions_alone.faults import LocalCode
 from functions_alone.ports import StackError
 
@@ -22,7 +22,7 @@ async def names(listing):
 
 async def test_everything_is_provisioned_and_once_more_changes_nothing(tmp_path):
     """Tables, queues and containers are those of infra/."""
-    stack = Stack(StackConfig.for_tests(tmp_path))
+    stack = AppStack(AppStackConfig.for_tests(tmp_path))
     connection = stack.storage_connection_string
     wanted = json.loads((ROOT / "infra/storage.json").read_text())
     try:

@@ -4,7 +4,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from development.stack import Stack
+from development.stack import AppStack
 from engine.domain.errors import UnavailableError
 
 
@@ -14,7 +14,7 @@ async def away(*_: object) -> None:
 
 
 @asynccontextmanager
-async def stopped(stack: Stack, what: str) -> AsyncIterator[None]:
+async def stopped(stack: AppStack, what: str) -> AsyncIterator[None]:
     """Nobody listens."""
     await getattr(stack, f"stop_{what}")()
     try:
@@ -24,7 +24,7 @@ async def stopped(stack: Stack, what: str) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def frozen(stack: Stack, what: str) -> AsyncIterator[None]:
+async def frozen(stack: AppStack, what: str) -> AsyncIterator[None]:
     """Connections stay open, and nothing answers."""
     process = getattr(stack, what)
     process.signal(signal.SIGSTOP)

@@ -8,7 +8,7 @@ from typing import Any
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 
-from development.stack import Stack
+from development.stack import AppStack
 from engine.domain.messages import ANSWERS
 from functions_alone.tests.support.waiting import eventually
 from tests.support.client import Client
@@ -30,7 +30,7 @@ GRACE = {"operator": "grace", "note": "as a test wants it"}
 class GrownClaim:
     """One claim on a running stack."""
 
-    def __init__(self, stack: Stack, client: Client) -> None:
+    def __init__(self, stack: AppStack, client: Client) -> None:
         self.stack, self.client, self.id = stack, client, new_order_id()
 
     async def submit(self, payload: Mapping[str, Any] = ROOF, **more: Any) -> "GrownClaim":

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from azure.data.tables.aio import TableServiceClient
 
-from development.stack import Stack
+from development.stack import AppStack
 from functions_alone.tests.support.waiting import eventually
 
 QUICK = {
@@ -47,7 +47,7 @@ DONE = ["authorise", "capture", "reserve", "ship"]
 class Client:
     """Speaks to a running stack."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: AppStack) -> None:
         self.url = stack.http_url
         self.key = {"x-functions-key": stack.operator_key}
         self._storage = stack.storage_connection_string

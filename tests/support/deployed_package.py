@@ -16,7 +16,7 @@ import cronsim
 import functions_alone
 from development.install import install
 from development.servicebus_config import ROOT
-from development.stack import Stack, StackConfig
+from development.stack import AppStack, AppStackConfig
 from functions_alone.process import Process
 from tests.support import recording
 from tests.support.azd_ignore import AzdIgnore
@@ -90,10 +90,10 @@ def tools(folder: Path) -> Path:
     return folder
 
 
-class DeployedStack(Stack):
+class DeployedStack(AppStack):
     """A stack whose hosts run the package on a clean Python, from its folder, with their calls written down."""
 
-    def __init__(self, config: StackConfig, python: Path, tools: Path) -> None:
+    def __init__(self, config: AppStackConfig, python: Path, tools: Path) -> None:
         super().__init__(config)
         self._clean, self._tools = python, tools
 

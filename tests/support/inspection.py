@@ -11,7 +11,7 @@ from azure.servicebus import ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueServiceClient
 
-from development.stack import Stack
+from development.stack import AppStack
 from engine.concurrency import run_all
 from engine.domain.messages import DEAD_LETTERS, bus_queues
 from functions_alone.tests.support.waiting import eventually
@@ -89,7 +89,7 @@ async def processed(client: Client, order_ids: Iterable[str]) -> int:
     return sum(row["ProcessState"] == "Processed" for row in states.values())
 
 
-async def poisoned(stack: Stack) -> list[str]:
+async def poisoned(stack: AppStack) -> list[str]:
     """Every message that is kept as poison, or lies in a poison queue or a dead-letter queue, with the queue's name."""
     async with TableClient.from_connection_string(
         stack.storage_connection_string, "poison"

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from development.stack import Stack, StackConfig
+from development.stack import AppStack, AppStackConfig
 from functions_alone.process import Process
 from tests.support.client import Client
 
@@ -34,9 +34,9 @@ def names(*functions: str, but: Container[str] = ()) -> str:
 
 
 @asynccontextmanager
-async def running(folder: Path, **changes: Any) -> AsyncIterator[tuple[Stack, Client]]:
+async def running(folder: Path, **changes: Any) -> AsyncIterator[tuple[AppStack, Client]]:
     """A whole stack, and somebody who uses it."""
-    async with Stack(StackConfig.for_tests(folder, **changes)) as stack:
+    async with AppStack(AppStackConfig.for_tests(folder, **changes)) as stack:
         client = Client(stack)
         try:
             yield stack, client
@@ -44,7 +44,7 @@ async def running(folder: Path, **changes: Any) -> AsyncIterator[tuple[Stack, Cl
             await client.close()
 
 
-def number_of(stack: Stack, host: Process) -> int:
+def number_of(stack: AppStack, host: Process) -> int:
     """Return by which number the stack knows the host now."""
     return stack.hosts.index(host)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from azure.storage.queue.aio import QueueClient
 
-from development.stack import Stack
+from development.stack import AppStack
 from engine.azure.clock import order_ids
 from tests.support.client import QUICK
 
@@ -21,7 +21,7 @@ TEA = {
 
 
 async def submit(
-    stack: Stack, *order_ids: str, payload: Mapping[str, Any] = TEA, **more: Any
+    stack: AppStack, *order_ids: str, payload: Mapping[str, Any] = TEA, **more: Any
 ) -> None:
     """Put orders on the queue, for tea unless told otherwise."""
     async with QueueClient.from_connection_string(
@@ -35,7 +35,7 @@ async def submit(
         )
 
 
-async def submit_new(stack: Stack, count: int, **more: Any) -> list[str]:
+async def submit_new(stack: AppStack, count: int, **more: Any) -> list[str]:
     """Put that many new orders on the queue; return their ids."""
     order_ids = [new_order_id() for _ in range(count)]
     await submit(stack, *order_ids, **more)

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 
-from development.stack import Stack
+from development.stack import AppStack
 from functions_alone.tests.support.waiting import eventually
 from tests.support.away import frozen, stopped
 from tests.support.client import DONE, GIVES, QUICK, TAKES, claims_and_recoveries_alternate
@@ -47,7 +47,7 @@ PLAIN, REFUSED, RESTING, SLOW = "TEA-SENCHA", "CUP-PORCELAIN", "TEA-ROOIBOS", "P
 class Outage:
     """One part is away."""
 
-    take: Callable[[Stack], AbstractAsyncContextManager[None]]
+    take: Callable[[AppStack], AbstractAsyncContextManager[None]]
     takes_orders: bool = True
     """Whether the shop goes on meanwhile."""
 

@@ -21,7 +21,7 @@ import psutil
 from bench.driver import CONTENT
 from bench.phases import percentile
 from bench.usage import usage
-from development.stack import Stack, StackConfig
+from development.stack import AppStack, AppStackConfig
 
 TRIED = (1, 2, 4, 8, 16, 32, 64, 128)
 LONGEST_MS = 500
@@ -53,7 +53,7 @@ def _wait_ms(line: Mapping[str, Any]) -> float:
     return float(line["at_once"] * line["cpu_ms"] * SLOWER)
 
 
-async def measure(stack: Stack, at_once: int, seconds: float) -> Mapping[str, Any]:
+async def measure(stack: AppStack, at_once: int, seconds: float) -> Mapping[str, Any]:
     """Keep so many calls under way; return the rate, the times, and what a call takes of the core."""
     taken: list[float] = []
     headers = {"x-functions-key": stack.operator_key}
@@ -95,7 +95,7 @@ async def _call(http: aiohttp.ClientSession, number: int, order: str) -> float:
     return time.monotonic() - began
 
 
-def pin(stack: Stack) -> None:
+def pin(stack: AppStack) -> None:
     """Give the host and its worker the first core, and everybody else of this stack the others."""
     host = psutil.Process(stack.hosts[0].pid)
     for process in (host, *host.children(recursive=True)):
@@ -109,7 +109,7 @@ async def _measure_all(seconds: float) -> Sequence[Mapping[str, Any]]:
     lines = []
     for at_once in TRIED:
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            async with Stack(StackConfig.for_tests(Path(folder) / "stack")) as stack:
+            async with AppStack(AppStackConfig.for_tests(Path(folder) / "stack")) as stack:
                 pin(stack)
                 await measure(stack, at_once, seconds / 4)
                 line = await measure(stack, at_once, seconds)

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 
 from bench.counters import marked
-from development.stack import Stack, StackConfig
+from development.stack import AppStack, AppStackConfig
 from engine.azure.clock import order_ids, order_time
 from engine.azure.connections import Connections
 from engine.azure.messaging.queues import StorageQueue
@@ -50,7 +50,7 @@ class Final:
 class Driver:
     """One run of a stack, and the orders that it is given."""
 
-    def __init__(self, stack: Stack, folder: Path, workflow: str) -> None:
+    def __init__(self, stack: AppStack, folder: Path, workflow: str) -> None:
         settings = Settings.model_validate(stack.app_environment())
         self.stack = stack
         self.folder = folder
@@ -167,7 +167,7 @@ class RemoteLedger:
         return {key for key, _ in self.effects}
 
 
-class WatchedStack(Stack):
+class WatchedStack(AppStack):
     """A stack whose hosts count what they do."""
 
     def _host(self, name: str, fd: int, own: Mapping[str, str], *arguments: str) -> Process:
@@ -181,7 +181,7 @@ async def running(
 ) -> AsyncIterator[Driver]:
     """Start a stack of its own whose hosts are watched; `folder` must be empty."""
     watched = {"BENCH_FOLDER": str(folder), **(settings or {})}
-    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched, app=APP)
+    config = AppStackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched, app=APP)
     async with WatchedStack(config) as stack:
         driver = Driver(stack, folder, workflow)
         try:

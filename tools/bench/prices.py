@@ -78,7 +78,7 @@ class Deployed:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BillLine:
     """One line of the bill: how many units of which price."""
 
     what: str
@@ -111,12 +111,12 @@ def _millions(count: float) -> str:
     return f"{count / MILLION:.1f} million".replace(".0 ", " ")
 
 
-def idle(deployed: Deployed) -> Sequence[Line]:
+def idle(deployed: Deployed) -> Sequence[BillLine]:
     """Return what a month without orders costs."""
     return [*_namespace(deployed), *_timers(deployed), *_alerts(deployed), _idle_log(deployed)]
 
 
-def _namespace(deployed: Deployed) -> Sequence[Line]:
+def _namespace(deployed: Deployed) -> Sequence[BillLine]:
     """Return the base charge, and what the platform asks to find out whether to start an instance."""
     bus, queues = deployed.bus_triggers, deployed.queue_triggers
     peeks = SECONDS / PEEK_SECONDS
@@ -124,9 +124,11 @@ def _namespace(deployed: Deployed) -> Sequence[Line]:
         f"{bus} queues every {PEEK_SECONDS} s, also when nothing runs: {_millions(bus * peeks)}"
     )
     return [
-        Line("Service Bus Standard", f"base charge, {HOURS} hours", "service_bus_hour", HOURS),
-        Line("peeks", f"{at_bus}, of 13 million included", "service_bus_operation", bus * peeks),
-        Line(
+        BillLine("Service Bus Standard", f"base charge, {HOURS} hours", "service_bus_hour", HOURS),
+        BillLine(
+            "peeks", f"{at_bus}, of 13 million included", "service_bus_operation", bus * peeks
+        ),
+        BillLine(
             "peeks at Storage Queues",
             f"{queues} queues: {_millions(queues * peeks)}",
             "queue_operation",
@@ -135,7 +137,7 @@ def _namespace(deployed: Deployed) -> Sequence[Line]:
     ]
 
 
-def _timers(deployed: Deployed) -> Sequence[Line]:
+def _timers(deployed: Deployed) -> Sequence[BillLine]:
     # To get and to renew a lease is neither a write nor a read, but an "other" operation:
     # https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
@@ -144,44 +146,44 @@ def _timers(deployed: Deployed) -> Sequence[Line]:
     time = f"at least {LEAST_SECONDS} s × {deployed.memory_gb:g} GB each = {gb_s:,.0f} GB-s; 100,000 free"
     reads = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
     return [
-        Line("timers' executions", usage, "execution", runs),
-        Line("timers' time", time, "gigabyte_second", gb_s),
-        Line("table queries", reads, "table_transaction", queries),
-        Line("lease", f"{deployed.sweeps} a minute = {sweeps:,.0f}", "blob_other", sweeps),
+        BillLine("timers' executions", usage, "execution", runs),
+        BillLine("timers' time", time, "gigabyte_second", gb_s),
+        BillLine("table queries", reads, "table_transaction", queries),
+        BillLine("lease", f"{deployed.sweeps} a minute = {sweeps:,.0f}", "blob_other", sweeps),
         _locks(deployed),
     ]
 
 
-def _locks(deployed: Deployed) -> Line:
+def _locks(deployed: Deployed) -> BillLine:
     """Return what it costs to keep the timers' locks, each of which is renewed at half its time."""
     pause = deployed.lock_seconds / 2
     renewals = deployed.locks * SECONDS / pause
     counted = f"{deployed.locks}, each renewed every {pause:g} s: {_millions(renewals)}"
-    return Line("timers' locks", counted, "blob_other", renewals)
+    return BillLine("timers' locks", counted, "blob_other", renewals)
 
 
-def _alerts(deployed: Deployed) -> Sequence[Line]:
+def _alerts(deployed: Deployed) -> Sequence[BillLine]:
     rules, tests = deployed.log_rules, deployed.places * SECONDS / deployed.test_seconds
     usage = f"{deployed.places} places every {deployed.test_seconds // 60} minutes = {tests:,.0f}"
     of_metrics = deployed.metric_rules
     return [
-        Line("alert rules on metrics", f"{of_metrics}", "metric_rule", of_metrics),
-        Line("alert rules on the log", f"{rules}, every 5 minutes", "log_rule", rules),
-        Line("availability test", usage, "web_test", tests),
+        BillLine("alert rules on metrics", f"{of_metrics}", "metric_rule", of_metrics),
+        BillLine("alert rules on the log", f"{rules}, every 5 minutes", "log_rule", rules),
+        BillLine("availability test", usage, "web_test", tests),
     ]
 
 
-def _idle_log(deployed: Deployed) -> Line:
+def _idle_log(deployed: Deployed) -> BillLine:
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
     log = (runs * RUN_KB + sweeps * LINE_KB) / MILLION
     access = deployed.queries * MINUTES * ACCESS_KB / MILLION
     own = f"{runs:,.0f} runs × {RUN_KB} KB, and a line for each sweep = {log:.1f} GB"
     usage = f"{own}; access log, a KB for each query = {access:.1f} GB; 5 GB free"
-    return Line("log", usage, "log_gigabyte", log + access)
+    return BillLine("log", usage, "log_gigabyte", log + access)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class OrderUsage:
     """What an order takes; counts of the bench, in a process for each function as on Azure."""
 
     bus_messages: float
@@ -207,7 +209,7 @@ class Order:
         return 1 + self.bus_received + self.http_calls
 
     @classmethod
-    def of(cls, counted: Mapping[str, Any], prefix: str, cpu: str) -> "Order":
+    def of(cls, counted: Mapping[str, Any], prefix: str, cpu: str) -> "OrderUsage":
         """Read it from the results of the bench, whose names begin so."""
         return cls(
             bus_messages=counted[f"{prefix}service_bus_messages"],
@@ -227,13 +229,13 @@ def _http_cpu_ms() -> float:
     return next(float(line["cpu_ms"]) for line in lines if line["at_once"] == at_once)
 
 
-def measured() -> Order:
+def measured() -> OrderUsage:
     """Return what was measured of the shop at four orders a second."""
     counted = json.loads((HERE / "measured/shop.json").read_text())["each"]
-    return Order.of(counted, "latency_", "latency_client_cpu_ms")
+    return OrderUsage.of(counted, "latency_", "latency_client_cpu_ms")
 
 
-def orders(order: Order, deployed: Deployed) -> Sequence[Line]:
+def orders(order: OrderUsage, deployed: Deployed) -> Sequence[BillLine]:
     """Return what a million orders of a month cost on top of it, besides computing."""
     bus, rows = order.bus_operations * MILLION, order.table_transactions * MILLION
     peeked = deployed.bus_triggers * SECONDS / PEEK_SECONDS
@@ -244,33 +246,37 @@ def orders(order: Order, deployed: Deployed) -> Sequence[Line]:
     ran = f"{order.executions:g}, {order.http_calls:g} of them HTTP calls = {_millions(runs)}"
     logged = f"{_millions(runs)} runs × {RUN_KB} KB, unsampled, and {_millions(lines)} lines"
     return [
-        Line(
+        BillLine(
             "Service Bus", f"{sent}, of 13 million included", "service_bus_operation", bus, peeked
         ),
-        Line("executions", ran, "execution", runs, ALL_USED),
-        Line("table", f"{_millions(rows)}, looks and polls included", "table_transaction", rows),
-        Line("queue", "put, get, delete = 3 million", "queue_operation", 3 * MILLION),
-        Line("log", f"{logged} = {log:.0f} GB", "log_gigabyte", log, ALL_USED),
-        Line("access log", f"a KB for each = {access:.0f} GB", "log_gigabyte", access, ALL_USED),
-        Line("stored state", f"{stored} GB, a month", "stored_gigabyte", stored),
+        BillLine("executions", ran, "execution", runs, ALL_USED),
+        BillLine(
+            "table", f"{_millions(rows)}, looks and polls included", "table_transaction", rows
+        ),
+        BillLine("queue", "put, get, delete = 3 million", "queue_operation", 3 * MILLION),
+        BillLine("log", f"{logged} = {log:.0f} GB", "log_gigabyte", log, ALL_USED),
+        BillLine(
+            "access log", f"a KB for each = {access:.0f} GB", "log_gigabyte", access, ALL_USED
+        ),
+        BillLine("stored state", f"{stored} GB, a month", "stored_gigabyte", stored),
     ]
 
 
-def at_once(order: Order, deployed: Deployed) -> Line:
+def at_once(order: OrderUsage, deployed: Deployed) -> BillLine:
     """Return what computing costs if many share an instance at a time."""
     cpu_ms = order.cpu_ms + order.http_calls * order.http_cpu_ms
     seconds = cpu_ms * MILLION / 1000
     usage = f"{cpu_ms:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
     units = seconds * deployed.memory_gb
-    return Line("computing, at once", usage, "gigabyte_second", units, ALL_USED)
+    return BillLine("computing, at once", usage, "gigabyte_second", units, ALL_USED)
 
 
-def one_by_one(order: Order, deployed: Deployed) -> Line:
+def one_by_one(order: OrderUsage, deployed: Deployed) -> BillLine:
     """Return what computing costs instead if no two executions ever share an instance."""
     runs = order.executions * MILLION
     usage = f"or {_millions(runs)} × {LEAST_SECONDS} s × {deployed.memory_gb:g} GB"
     units = runs * LEAST_SECONDS * deployed.memory_gb
-    return Line("computing, one by one", usage, "gigabyte_second", units, ALL_USED)
+    return BillLine("computing, one by one", usage, "gigabyte_second", units, ALL_USED)
 
 
 def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[str, float]:
@@ -278,7 +284,7 @@ def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[st
 
     In dollars: if many share an instance at a time, and if no two do.
     """
-    order, deployed = Order.of(counted, prefix, cpu), Deployed()
+    order, deployed = OrderUsage.of(counted, prefix, cpu), Deployed()
     besides = sum(line.dollars for line in orders(order, deployed))
     return {
         name: round((besides + computing(order, deployed).dollars) / MILLION, 7)
@@ -302,7 +308,7 @@ def tables() -> Mapping[str, str]:
     }
 
 
-def _table(head: str, lines: Sequence[Line], total: str) -> str:
+def _table(head: str, lines: Sequence[BillLine], total: str) -> str:
     rows = [
         f"| | how much | price | {head} |",
         "|---|---|---|---|",

@@ -54,7 +54,7 @@ class Setup:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class SimulatedOrder:
     """An order as it is recorded."""
 
     version: int = 1
@@ -76,14 +76,14 @@ class Order:
             if step.name not in tried and self.done.issuperset(step.after)
         ]
 
-    def go_on(self, workflow: WorkflowDefinition) -> "Order":
+    def go_on(self, workflow: WorkflowDefinition) -> "SimulatedOrder":
         """Return the order once all that may begin has begun, as its next version."""
         version = self.version + 1
         started = {step.name: version for step in self.startable(workflow)}
         return replace(self, version=version, running={**self.running, **started})
 
 
-Decide = Callable[[Order], Order | None]
+Decide = Callable[[SimulatedOrder], SimulatedOrder | None]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -91,14 +91,14 @@ class Commit:
     """A change that waits for its transaction."""
 
     order: int
-    before: Order
-    after: Order
+    before: SimulatedOrder
+    after: SimulatedOrder
     entities: int
     ended: simpy.Event
 
 
 @dataclass(kw_only=True, eq=False)
-class Process:
+class SimulatedProcess:
     """A process, and what of its changes waits, by bucket."""
 
     looked_at: float = -LOOK_INTERVAL

@@ -17,7 +17,16 @@ from typing import Any
 import click
 import simpy
 
-from bench.simulated import LOOK_INTERVAL, Commit, Decide, Gate, Limits, Order, Process, Setup
+from bench.simulated import (
+    LOOK_INTERVAL,
+    Commit,
+    Decide,
+    Gate,
+    Limits,
+    Setup,
+    SimulatedOrder,
+    SimulatedProcess,
+)
 from bench.workflows import MEASURED, VARIANTS
 from engine.declarations.workflow import WorkflowDefinition
 
@@ -59,7 +68,7 @@ class Simulation:
         self.env = simpy.Environment()
         self.counts: Counter[str] = Counter()
         self.came: dict[int, float] = {}
-        self._orders: dict[int, Order] = {}
+        self._orders: dict[int, SimulatedOrder] = {}
         """As they are recorded, until they have ended."""
         self._buckets: dict[int, int] = {}
         self.took: list[float] = []
@@ -85,13 +94,15 @@ class Simulation:
     def _functions_of(agents: Iterable[str]) -> list[str]:
         return [f"{agent}-{kind}" for agent in agents for kind in ("requests", "responses")]
 
-    def _start_processes(self, functions: Sequence[str]) -> Mapping[str, Sequence[Process]]:
+    def _start_processes(
+        self, functions: Sequence[str]
+    ) -> Mapping[str, Sequence[SimulatedProcess]]:
         if self.setup.process_per_function:
             return {name: self._new_processes() for name in functions}
         return dict.fromkeys(functions, self._new_processes())
 
-    def _new_processes(self) -> Sequence[Process]:
-        return [Process() for _ in range(self.setup.instances)]
+    def _new_processes(self) -> Sequence[SimulatedProcess]:
+        return [SimulatedProcess() for _ in range(self.setup.instances)]
 
     # The run
 
@@ -164,7 +175,7 @@ class Simulation:
 
     # The functions
 
-    def _submission(self, process: Process) -> Work:
+    def _submission(self, process: SimulatedProcess) -> Work:
         while True:
             if not self._submitted:
                 yield self.env.timeout(SUBMISSION_PAUSE)
@@ -180,11 +191,13 @@ class Simulation:
                 self.env.process(self._record(process, number))
             yield self.env.timeout(self._hop())
 
-    def _record(self, process: Process, number: int) -> Work:
-        yield from self._commit(process, number, Order(version=0), Order(), entities=4)
+    def _record(self, process: SimulatedProcess, number: int) -> Work:
+        yield from self._commit(
+            process, number, SimulatedOrder(version=0), SimulatedOrder(), entities=4
+        )
         yield from self._send("wake", number)
 
-    def _in_batches(self, name: str, process: Process) -> Work:
+    def _in_batches(self, name: str, process: SimulatedProcess) -> Work:
         """Take what is there, and wait until all of it is done."""
         queue, handle = self._queues[name], self._wake if name == "wake" else self._receive
         while True:
@@ -200,19 +213,19 @@ class Simulation:
         yield self.env.timeout(self._bus.wait(self.env.now, 1))
         return message
 
-    def _wake(self, process: Process, number: int) -> Work:
+    def _wake(self, process: SimulatedProcess, number: int) -> Work:
         yield from self._look(process)
         yield from self._apply(process, number, self._claimed)
 
-    def _claimed(self, order: Order) -> Order | None:
+    def _claimed(self, order: SimulatedOrder) -> SimulatedOrder | None:
         workflow = self.setup.workflow
         return order.go_on(workflow) if order.startable(workflow) else None
 
-    def _receive(self, process: Process, message: tuple[int, str]) -> Work:
+    def _receive(self, process: SimulatedProcess, message: tuple[int, str]) -> Work:
         number, step = message
         yield from self._look(process)
 
-        def decide(order: Order) -> Order | None:
+        def decide(order: SimulatedOrder) -> SimulatedOrder | None:
             if step not in order.running:
                 return None
             running = {name: began for name, began in order.running.items() if name != step}
@@ -222,12 +235,12 @@ class Simulation:
 
         yield from self._apply(process, number, decide)
 
-    def _agent(self, name: str, process: Process) -> Work:
+    def _agent(self, name: str, process: SimulatedProcess) -> Work:
         while True:
             message = yield from self._received(self._queues[name])
             self.env.process(self._call(name, process, message))
 
-    def _call(self, name: str, process: Process, message: tuple[int, str]) -> Work:
+    def _call(self, name: str, process: SimulatedProcess, message: tuple[int, str]) -> Work:
         if self.env.now - process.reported_at.get(name, -HEALTH_INTERVAL) >= HEALTH_INTERVAL:
             process.reported_at[name] = self.env.now
             yield from self._request("table_writes", entities=2)
@@ -237,7 +250,7 @@ class Simulation:
 
     # What they do
 
-    def _look(self, process: Process, *, at_once: bool = False) -> Work:
+    def _look(self, process: SimulatedProcess, *, at_once: bool = False) -> Work:
         if not at_once and self.env.now - process.looked_at < LOOK_INTERVAL:
             return
         process.looked_at = self.env.now
@@ -254,7 +267,7 @@ class Simulation:
         yield self.env.timeout(max(waits))
         yield from self._request("table_agenda_queries", times=queries)
 
-    def _apply(self, process: Process, number: int, decide: Decide) -> Work:
+    def _apply(self, process: SimulatedProcess, number: int, decide: Decide) -> Work:
         """Change the order as is decided on what is read; anew if others were first."""
         known, after = None, None
         while not (known and after and (yield from self._change(process, number, known, after))):
@@ -265,12 +278,14 @@ class Simulation:
         for step in sorted(after.running.keys() - known.running.keys()):  # the same in each run
             yield from self._send(f"{self._steps[step].capability}-requests", (number, step))
 
-    def _load(self, process: Process, number: int) -> Work:
+    def _load(self, process: SimulatedProcess, number: int) -> Work:
         yield from self._request("table_loads")
         self.counts["table_entities_read"] += 2
         return self._orders[number]
 
-    def _change(self, process: Process, number: int, before: Order, after: Order) -> Work:
+    def _change(
+        self, process: SimulatedProcess, number: int, before: SimulatedOrder, after: SimulatedOrder
+    ) -> Work:
         rows_before, rows_after = (order.agenda(self.setup.workflow) for order in (before, after))
         listed = int(after.done == self._steps.keys())  # the row that lists an ended order
         entities = 2 + len(rows_before - rows_after) + len(rows_after) + listed
@@ -288,7 +303,12 @@ class Simulation:
             self._all_done.succeed()
 
     def _commit(
-        self, process: Process, number: int, before: Order, after: Order, entities: int
+        self,
+        process: SimulatedProcess,
+        number: int,
+        before: SimulatedOrder,
+        after: SimulatedOrder,
+        entities: int,
     ) -> Work:
         """Write the change with all that wait for the same bucket; return whether nobody else was first."""
         bucket, ended = self._buckets[number], self.env.event()
@@ -299,7 +319,7 @@ class Simulation:
             self.env.process(self._flush_all(process, bucket))
         return (yield ended)
 
-    def _flush_all(self, process: Process, bucket: int) -> Work:
+    def _flush_all(self, process: SimulatedProcess, bucket: int) -> Work:
         while waiting := process.waiting[bucket]:
             group = list(_fitting(waiting))
             del waiting[: len(group)]
@@ -323,7 +343,7 @@ class Simulation:
         yield self.env.timeout(self._partitions[bucket].wait(self.env.now, entities))
         yield from self._request("table_writes", entities=entities)
         versions = {
-            commit.order: self._orders.get(commit.order, Order(version=0)).version
+            commit.order: self._orders.get(commit.order, SimulatedOrder(version=0)).version
             for commit in group
         }
         late = next(

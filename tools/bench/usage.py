@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from development.stack import Stack
+from development.stack import AppStack
 from functions_alone.process import Process
 
 
@@ -40,7 +40,7 @@ class Usage:
         }
 
 
-def usage(stack: Stack) -> Usage:
+def usage(stack: AppStack) -> Usage:
     """Return what hosts and their workers (worker), Azurite and broker (engine) and we (driver) have used until now."""
     machine = psutil.cpu_times()
     return Usage(
@@ -52,7 +52,7 @@ def usage(stack: Stack) -> Usage:
     )
 
 
-def host_mb(stack: Stack) -> float:
+def host_mb(stack: AppStack) -> float:
     """Return the memory of the largest host with its workers; a page that several share counts once (Linux)."""
     return round(max(map(_bytes, stack.hosts)) / 1_000_000, 1)
 

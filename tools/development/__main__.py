@@ -17,10 +17,10 @@ from development.business import DEPLOYED, named
 from development.faults import DevelopmentCode
 from development.pace import Pace
 from development.settings import SLOWDOWN_FILE, TIMES, WATCHED, app_settings
-from development.stack import Stack, StackConfig
+from development.stack import AppStack, AppStackConfig
 from development.submit import submit
 from engine.declarations.business import Business
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.host.connection import RefusedConnections
 from functions_alone.ports import Ports, StackError
 from functions_alone.proxies import bypass_proxies
@@ -60,9 +60,9 @@ OWN_SETTINGS = {
 MOST_HOSTS = 20
 
 
-def config_from_environment() -> StackConfig:
+def config_from_environment() -> AppStackConfig:
     """Read what a person has set; raises `StackError` that names every fault."""
-    hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), list[Fault]()
+    hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), list[StackFault]()
     name, business = DEPLOYED, named(DEPLOYED)
     try:
         ports = Ports.from_environment()
@@ -75,13 +75,13 @@ def config_from_environment() -> StackConfig:
         faults += error.faults
     if not (hosts.isdecimal() and 1 <= int(hosts) <= MOST_HOSTS):
         facts = {"value": hosts, "most": MOST_HOSTS}
-        faults.append(Fault(DevelopmentCode.HOSTS_INVALID, "HOSTS", facts))
+        faults.append(StackFault(DevelopmentCode.HOSTS_INVALID, "HOSTS", facts))
     if not os.environ.get("OPERATOR_KEY", "local-operator"):
-        faults.append(Fault(DevelopmentCode.OPERATOR_KEY_EMPTY, "OPERATOR_KEY"))
+        faults.append(StackFault(DevelopmentCode.OPERATOR_KEY_EMPTY, "OPERATOR_KEY"))
     if faults:
         raise StackError(*faults)
     replaceable = app_settings(ports, "", "", business.agents).keys() - OWN_SETTINGS
-    return StackConfig(
+    return AppStackConfig(
         ports=ports,
         data=Path(os.environ.get("DATA_DIR", ".data")).resolve(),
         hosts=int(hosts),
@@ -93,7 +93,7 @@ def config_from_environment() -> StackConfig:
     )
 
 
-def for_a_person(config: StackConfig, slowdown_file: Path) -> StackConfig:
+def for_a_person(config: AppStackConfig, slowdown_file: Path) -> AppStackConfig:
     """Return the stack that somebody watches; steps and calls follow the file, unless a person has set their times."""
     own = dict(WATCHED)
     if not TIMES & config.settings.keys():
@@ -101,7 +101,7 @@ def for_a_person(config: StackConfig, slowdown_file: Path) -> StackConfig:
     return replace(config, settings={**own, **config.settings})
 
 
-def describe(stack: Stack, seconds: float) -> str:
+def describe(stack: AppStack, seconds: float) -> str:
     """Return what a person needs to know once the stack is ready; what to do first, its business says."""
     business = named(os.environ.get("BUSINESS", DEPLOYED))
     return f"""
@@ -142,7 +142,7 @@ async def run_until_signal(show: Callable[[str], None]) -> None:
 
     config = config_from_environment()
     pace = Pace(file=config.data / "slowdown", say=say)
-    stack = Stack(for_a_person(config, pace.file), say=say, show=show)
+    stack = AppStack(for_a_person(config, pace.file), say=say, show=show)
     measuring: list[asyncio.Task[None]] = []
 
     def ready() -> None:

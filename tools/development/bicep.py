@@ -12,7 +12,7 @@ import click
 
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from functions_alone.faults import Fault, text_of
+from functions_alone.faults import StackFault, text_of
 from functions_alone.ports import StackError
 
 MAIN = ROOT / "infra/main.bicep"
@@ -29,7 +29,7 @@ def find(environment: Mapping[str, str] = os.environ) -> str | None:
     """
     if named := environment.get("BICEP"):
         if not shutil.which(named):
-            raise StackError(Fault(DevelopmentCode.BICEP_INVALID, "BICEP", {"value": named}))
+            raise StackError(StackFault(DevelopmentCode.BICEP_INVALID, "BICEP", {"value": named}))
         return named
     home = environment.get("HOME") or environment.get("USERPROFILE") or ""
     candidates = (
@@ -71,7 +71,7 @@ def required() -> str:
     Raises `StackError` if there is none.
     """
     if not (compiler := find()):
-        raise StackError(Fault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": PINNED}))
+        raise StackError(StackFault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": PINNED}))
     if (version := version_of(compiler)) != PINNED:
         print(f"warning: {compiler} is Bicep {version}; CI uses {PINNED}.", file=sys.stderr)
     return compiler
@@ -87,7 +87,9 @@ def main() -> None:
     if output := diagnostics(compiler):
         facts = {"diagnostics": output}
         sys.exit(
-            text_of(Fault(DevelopmentCode.TEMPLATE_REFUSED, str(MAIN.relative_to(ROOT)), facts))
+            text_of(
+                StackFault(DevelopmentCode.TEMPLATE_REFUSED, str(MAIN.relative_to(ROOT)), facts)
+            )
         )
     print(f"{MAIN.relative_to(ROOT)} compiles without a diagnostic.")
 

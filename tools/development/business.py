@@ -13,7 +13,7 @@ import azure.functions as func
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Business
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
 DEPLOYED = "shop.business:SHOP"
@@ -44,9 +44,9 @@ def named(name: str) -> Business:
     return business
 
 
-def _unknown(name: str, reason: str) -> Fault:
+def _unknown(name: str, reason: str) -> StackFault:
     facts = {"value": name, "reason": reason, "example": DEPLOYED}
-    return Fault(DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS", facts)
+    return StackFault(DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS", facts)
 
 
 def app_of(name: str) -> Path:

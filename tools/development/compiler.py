@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from development.faults import DevelopmentCode
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
 DEPLOYMENT = {
@@ -89,7 +89,7 @@ class Compiler:
 
     def _refused(self, file: Path, diagnostics: str) -> StackError:
         facts = {"diagnostics": diagnostics}
-        return StackError(Fault(DevelopmentCode.TEMPLATE_REFUSED, str(file), facts))
+        return StackError(StackFault(DevelopmentCode.TEMPLATE_REFUSED, str(file), facts))
 
     def _request(self, method: str, path: Path, **more: Any) -> dict[str, Any]:
         self._sent += 1
@@ -106,7 +106,9 @@ class Compiler:
         except (OSError, ValueError) as error:
             self._errors.seek(0)
             facts = {"output": self._errors.read().decode(errors="replace").strip()}
-            raise StackError(Fault(DevelopmentCode.BICEP_ENDED, self._program, facts)) from error
+            raise StackError(
+                StackFault(DevelopmentCode.BICEP_ENDED, self._program, facts)
+            ) from error
         if "error" in answer:
             raise self._refused(path, answer["error"]["message"])
         result: dict[str, Any] = answer["result"]

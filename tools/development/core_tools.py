@@ -21,7 +21,7 @@ from development.stack import ALERTS
 from engine.declarations.business import AgentDefinition
 from engine.domain.messages import bus_queues
 from functions_alone.connections import storage_connection_string
-from functions_alone.faults import Fault, text_of
+from functions_alone.faults import StackFault, text_of
 from functions_alone.ports import Ports, StackError
 from functions_alone.proxies import bypass_proxies
 
@@ -42,11 +42,11 @@ def connections(agents: Sequence[AgentDefinition]) -> int:
     return len(bus_queues([agent.name for agent in agents if not agent.optional])) + 2
 
 
-def missing(environ: Mapping[str, str], agents: Sequence[AgentDefinition]) -> Iterator[Fault]:
+def missing(environ: Mapping[str, str], agents: Sequence[AgentDefinition]) -> Iterator[StackFault]:
     """Yield what is not there and how to get it."""
     if (needed := connections(agents)) > MAX_CONNECTIONS:
         facts = {"needed": needed, "allowed": MAX_CONNECTIONS}
-        yield Fault(DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED, facts)
+        yield StackFault(DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED, facts)
     if not shutil.which("func", path=environ.get("PATH")):
         yield FUNC
     if not shutil.which("docker", path=environ.get("PATH")):
@@ -54,11 +54,11 @@ def missing(environ: Mapping[str, str], agents: Sequence[AgentDefinition]) -> It
     else:
         yield from (fault for command, fault in OF_DOCKER.items() if not _works(command, environ))
     if environ.get("ACCEPT_EULA") != "Y":
-        yield Fault(DevelopmentCode.EULA_NOT_ACCEPTED, "ACCEPT_EULA")
+        yield StackFault(DevelopmentCode.EULA_NOT_ACCEPTED, "ACCEPT_EULA")
 
 
-def _program(name: str, product: str, url: str) -> Fault:
-    return Fault(DevelopmentCode.PROGRAM_MISSING, name, {"product": product, "url": url})
+def _program(name: str, product: str, url: str) -> StackFault:
+    return StackFault(DevelopmentCode.PROGRAM_MISSING, name, {"product": product, "url": url})
 
 
 FUNC = _program(
@@ -73,7 +73,7 @@ OF_DOCKER = {
     ("docker", "compose", "version"): _program(
         "docker compose", "Compose 2", "https://docs.docker.com/compose/install"
     ),
-    ("docker", "info"): Fault(DevelopmentCode.DOCKER_NOT_RUNNING, "docker info"),
+    ("docker", "info"): StackFault(DevelopmentCode.DOCKER_NOT_RUNNING, "docker info"),
 }
 
 

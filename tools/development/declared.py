@@ -19,7 +19,7 @@ from development.settings import simulated
 from engine.declarations.business import AgentDefinition, Business
 from engine.declarations.credentials import Setting
 from engine.domain.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
-from functions_alone.faults import Fault, text_of
+from functions_alone.faults import StackFault, text_of
 from functions_alone.ports import StackError
 
 COMMAND = "make declared ARGS=--write"
@@ -38,7 +38,7 @@ WIDTH = 160
 
 def faults(
     name: str, agents: Sequence[AgentDefinition], root: Path = ROOT, *, answers: bool = False
-) -> Iterator[Fault]:
+) -> Iterator[StackFault]:
     """Yield a fault for each file that does not fit the business of this name; raises `StackError`.
 
     `answers` says whether it waits for answers from outside.
@@ -46,7 +46,7 @@ def faults(
     for place, text, wanted in _files(name, agents, root, answers=answers):
         if text != wanted:
             facts = {"business": name, "command": COMMAND}
-            yield Fault(DevelopmentCode.FILE_OUTDATED, place, facts)
+            yield StackFault(DevelopmentCode.FILE_OUTDATED, place, facts)
 
 
 def write(
@@ -71,7 +71,7 @@ def _files(
             yield place, text, _answers(wanted, answers=answers) if place == QUEUES else wanted
         except (ValueError, LookupError) as error:
             reason = {"reason": str(error)}
-            raise StackError(Fault(DevelopmentCode.FILE_UNREADABLE, place, reason)) from error
+            raise StackError(StackFault(DevelopmentCode.FILE_UNREADABLE, place, reason)) from error
 
 
 def _rewritten(place: str, text: str, name: str, agents: Sequence[AgentDefinition]) -> str:
@@ -227,9 +227,9 @@ def to_be_deployed(name: str) -> Business:
     """Return the business that is to be deployed; raises `StackError` where that cannot be."""
     business = named(name)
     if not name.partition(":")[0].endswith(".business"):
-        raise StackError(Fault(DevelopmentCode.BUSINESS_MISPLACED, name))
+        raise StackError(StackFault(DevelopmentCode.BUSINESS_MISPLACED, name))
     if name.startswith("samples."):
-        raise StackError(Fault(DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE, name))
+        raise StackError(StackFault(DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE, name))
     return business
 
 

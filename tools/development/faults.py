@@ -1,10 +1,10 @@
 """The faults that keep `make run`, `make func` or a deployment from starting, besides those of the local platform."""
 
-from functions_alone.faults import Code
+from functions_alone.faults import StackFaultCode
 
 
-class DevelopmentCode(Code):
-    """See `functions_alone.faults.Code`."""
+class DevelopmentCode(StackFaultCode):
+    """See `functions_alone.faults.StackFaultCode`."""
 
     HOSTS_INVALID = (
         "hosts-invalid",

@@ -16,7 +16,7 @@ from development import bicep, compiler
 from development.faults import DevelopmentCode
 from development.pages import with_section
 from development.servicebus_config import ROOT
-from functions_alone.faults import Fault, text_of
+from functions_alone.faults import StackFault, text_of
 from functions_alone.ports import StackError
 
 Compiled = Mapping[str, Any]
@@ -93,7 +93,9 @@ def main(*, to_be_written: bool) -> None:
         PAGE.write_text(wanted)
     elif page != wanted:
         facts = {"business": "the template", "command": COMMAND}
-        sys.exit(text_of(Fault(DevelopmentCode.FILE_OUTDATED, str(PAGE.relative_to(ROOT)), facts)))
+        sys.exit(
+            text_of(StackFault(DevelopmentCode.FILE_OUTDATED, str(PAGE.relative_to(ROOT)), facts))
+        )
 
 
 if __name__ == "__main__":

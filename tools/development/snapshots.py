@@ -23,7 +23,7 @@ from development.conditions import Json, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Business
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
 INFRA = ROOT / "infra"
@@ -368,7 +368,7 @@ def compare(made: Mapping[str, Json]) -> None:
         if found:
             facts = {"command": COMMAND, "differences": "\n".join(f"  {line}" for line in found)}
             place = str((KEPT / f"{name}.json").relative_to(ROOT))
-            faults.append(Fault(DevelopmentCode.SNAPSHOT_OUTDATED, place, facts))
+            faults.append(StackFault(DevelopmentCode.SNAPSHOT_OUTDATED, place, facts))
     if faults:
         raise StackError(*faults)
 

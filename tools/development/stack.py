@@ -29,7 +29,7 @@ ROWS = "9-bfa3ef92086e7f87"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StackConfig:
+class AppStackConfig:
     """What a person or a test says of a stack; the rest follows from it."""
 
     ports: Ports
@@ -54,7 +54,7 @@ class StackConfig:
     """Whether a child that dies is started again."""
 
     @classmethod
-    def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
+    def for_tests(cls, data: Path, **changes: object) -> "AppStackConfig":
         """Return a stack on free ports that leaves dead hosts alone, of the business on which tests run."""
         usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
         tried = {"business": TRIED, "agents": named(TRIED).agents}
@@ -66,12 +66,12 @@ class StackConfig:
         return config({name: {} for name in names} | dict(self.more_queues))
 
 
-class Stack(platform.Stack):
+class AppStack(platform.Stack):
     """A stack that runs the app."""
 
     def __init__(
         self,
-        config: StackConfig,
+        config: AppStackConfig,
         say: platform.Say = platform.say_nothing,
         show: platform.Say | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Stack(platform.Stack):
         return {name: self._settings[name] for name in self._names}
 
 
-def _whole(config: StackConfig, settings: Mapping[str, str]) -> platform.StackConfig:
+def _whole(config: AppStackConfig, settings: Mapping[str, str]) -> platform.StackConfig:
     return platform.StackConfig(
         ports=config.ports,
         data=config.data,

@@ -30,7 +30,7 @@ from engine.domain.table import (
     name_of,
     rows,
 )
-from functions_alone.faults import Fault, text_of
+from functions_alone.faults import StackFault, text_of
 
 COMMAND = "make diagrams ARGS=--write"
 OVERVIEW, DETAILS = "docs/architecture.md", "docs/step-states.md"
@@ -151,7 +151,7 @@ def main(*, to_be_written: bool) -> None:
             (ROOT / place).write_text(wanted)
         elif page != wanted:
             facts = {"business": "the table of states and events", "command": COMMAND}
-            sys.exit(text_of(Fault(DevelopmentCode.FILE_OUTDATED, place, facts)))
+            sys.exit(text_of(StackFault(DevelopmentCode.FILE_OUTDATED, place, facts)))
 
 
 if __name__ == "__main__":

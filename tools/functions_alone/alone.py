@@ -22,7 +22,7 @@ from azure.storage.queue.aio import QueueServiceClient
 from functions_alone import parts
 from functions_alone.broker_config import configuration
 from functions_alone.connections import service_bus_connection_string, storage_connection_string
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.ports import Ports, StackError
 from functions_alone.proxies import bypass_proxies
 from functions_alone.stack import Stack, StackConfig
@@ -86,7 +86,7 @@ def bindings_of(app: Path, env: Mapping[str, str]) -> Sequence[Mapping[str, obje
     )
     if ran.returncode:
         output = {"output": ran.stderr.strip()}
-        raise StackError(Fault(LocalCode.APP_UNLOADABLE, str(app), output))
+        raise StackError(StackFault(LocalCode.APP_UNLOADABLE, str(app), output))
     return [binding for function in json.loads(ran.stdout.splitlines()[-1]) for binding in function]
 
 
@@ -142,7 +142,7 @@ def install(show: Callable[[str], None]) -> None:
         return
     if modules.is_symlink():
         target = {"target": str(modules.readlink())}
-        raise StackError(Fault(LocalCode.MODULES_LINKED, str(modules), target))
+        raise StackError(StackFault(LocalCode.MODULES_LINKED, str(modules), target))
     show("[functions] installing Azurite and the AMQP library (some seconds, the first time)")
     command = [str(parts.NODE), str(NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     path = f"{parts.NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -157,7 +157,7 @@ def install(show: Callable[[str], None]) -> None:
     if ran.returncode:
         shutil.rmtree(modules, ignore_errors=True)
         output = {"output": ran.stderr.strip()}
-        raise StackError(Fault(LocalCode.INSTALL_FAILED, "Azurite", output))
+        raise StackError(StackFault(LocalCode.INSTALL_FAILED, "Azurite", output))
 
 
 async def run(stack: Stack, show: Callable[[str], None]) -> None:

@@ -13,7 +13,7 @@ import click
 from aiohttp import web
 from pydantic import ValidationError
 
-from functions_alone.inbox import ChannelFault, ChannelName, Inbox, Mode, SentMessage
+from functions_alone.inbox import ChannelFault, ChannelInbox, Mode, SentMessage, StandInChannel
 from functions_alone.mail_server import MailServer
 from functions_alone.ports import HOST
 
@@ -28,7 +28,7 @@ class PayloadError(Exception):
 class Webhooks:
     """What answers over HTTP."""
 
-    inbox: Inbox
+    inbox: ChannelInbox
 
     async def teams(self, request: web.Request) -> web.Response:
         """Answer as a Teams workflow does, but refuse what would fail in the workflow after its 202."""
@@ -68,9 +68,9 @@ class Webhooks:
     async def put_fault(self, request: web.Request) -> web.Response:
         """Let a channel fail."""
         try:
-            channel = ChannelName(request.match_info["name"])
+            channel = StandInChannel(request.match_info["name"])
         except ValueError:
-            return web.Response(status=404, text=f"choose from: {', '.join(ChannelName)}")
+            return web.Response(status=404, text=f"choose from: {', '.join(StandInChannel)}")
         try:
             fault = ChannelFault.model_validate_json(await request.read())
         except ValidationError as error:
@@ -79,7 +79,7 @@ class Webhooks:
         return web.Response(status=204)
 
 
-def application(inbox: Inbox) -> web.Application:
+def application(inbox: ChannelInbox) -> web.Application:
     """Return the web application; the mail server is another part."""
     webhooks = Webhooks(inbox=inbox)
 
@@ -110,7 +110,7 @@ def teams_message(content: Mapping[str, Any]) -> SentMessage:
             raise PayloadError("AdaptiveCardMissing")
     lines = list(_lines(attachments))
     subject = lines[0] if lines else ""
-    return SentMessage(channel=ChannelName.TEAMS, subject=subject, text="\n".join(lines))
+    return SentMessage(channel=StandInChannel.TEAMS, subject=subject, text="\n".join(lines))
 
 
 def slack_message(content: Mapping[str, Any]) -> SentMessage:
@@ -122,7 +122,7 @@ def slack_message(content: Mapping[str, Any]) -> SentMessage:
     if not isinstance(subject, str) or not (subject or lines):
         raise PayloadError("no_text")
     text = "\n".join(lines) or subject
-    return SentMessage(channel=ChannelName.SLACK, subject=subject, text=text)
+    return SentMessage(channel=StandInChannel.SLACK, subject=subject, text=text)
 
 
 def _lines(element: object) -> Iterator[str]:
@@ -181,7 +181,7 @@ def _shown(message: SentMessage) -> dict[str, Any]:
 @click.option("--smtp-port", type=int, required=True, help="The port of the mail server.")
 def main(port: int, smtp_port: int) -> None:
     """Serve until SIGTERM."""
-    inbox = Inbox()
+    inbox = ChannelInbox()
 
     async def mail_server(_: web.Application) -> AsyncIterator[None]:
         server = MailServer(smtp_port, inbox)

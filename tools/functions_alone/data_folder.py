@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.ports import StackError
 
 FOLDERS = ("azurite", "broker", "logs")
@@ -39,10 +39,10 @@ class DataFolder:
             self._close_to_others()
         except BlockingIOError as error:
             self.release()
-            raise StackError(Fault(LocalCode.DATA_IN_USE, str(self._path))) from error
+            raise StackError(StackFault(LocalCode.DATA_IN_USE, str(self._path))) from error
         except OSError as error:
             raise StackError(
-                Fault(LocalCode.DATA_UNUSABLE, str(self._path), {"reason": str(error)})
+                StackFault(LocalCode.DATA_UNUSABLE, str(self._path), {"reason": str(error)})
             ) from error
 
     def _check_layout(self) -> None:
@@ -53,7 +53,7 @@ class DataFolder:
         if known and known not in map(str, range(layout.oldest, layout.newest + 1)):
             self.release()
             raise StackError(
-                Fault(
+                StackFault(
                     LocalCode.DATA_LAYOUT,
                     str(self._path),
                     {

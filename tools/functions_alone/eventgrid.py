@@ -20,7 +20,7 @@ MAX_MESSAGE_BYTES = 64 * 1024
 """What a Storage Queue takes; the event is a third smaller before base64."""
 
 
-class Topic:
+class TopicEndpoint:
     """The topic's end point and the subscription behind it; `key` is what publishers have to send."""
 
     def __init__(self, key: str, queue: QueueClient) -> None:
@@ -69,7 +69,9 @@ def application(key: str, storage: str, queue_name: str) -> web.Application:
         await queue.close()
 
     app = web.Application(client_max_size=1024 * 1024)
-    app.add_routes([web.post("/api/events", Topic(key, queue).publish), web.get("/health", health)])
+    app.add_routes(
+        [web.post("/api/events", TopicEndpoint(key, queue).publish), web.get("/health", health)]
+    )
     app.on_cleanup.append(close)
     return app
 

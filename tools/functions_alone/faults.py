@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 
-class Code(StrEnum):
+class StackFaultCode(StrEnum):
     """Base of the tables of codes: each member is a code, the names of its facts, and the template of its text."""
 
     facts: tuple[str, ...]
@@ -21,7 +21,7 @@ class Code(StrEnum):
         return code
 
 
-class LocalCode(Code):
+class LocalCode(StackFaultCode):
     """The faults of the stack and of the functions host."""
 
     PORT_INVALID = (
@@ -203,10 +203,10 @@ class LocalCode(Code):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class StackFault:
     """One thing that is wrong. `place` says where: a variable, a file, a function, a part of the stack."""
 
-    code: Code
+    code: StackFaultCode
     place: str
     facts: Mapping[str, object] = field(default_factory=dict)
 
@@ -215,7 +215,7 @@ class Fault:
             raise TypeError(f"{self.code} has the facts {self.code.facts}, not {[*self.facts]}")
 
 
-def text_of(fault: Fault) -> str:
+def text_of(fault: StackFault) -> str:
     """Return what is wrong and what to do; the first line ends with the code, for a search in docs and logs."""
     text = fault.code.template.format(place=fault.place, **fault.facts).rstrip()
     first, newline, rest = text.partition("\n")
@@ -225,9 +225,9 @@ def text_of(fault: Fault) -> str:
 class FaultsError(Exception):
     """Base of errors that consist of faults, each of which is a paragraph of the text."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: StackFault) -> None:
         super().__init__(*faults)
-        self.faults: Sequence[Fault] = faults
+        self.faults: Sequence[StackFault] = faults
 
     def __str__(self) -> str:
         return "\n".join(map(text_of, self.faults))

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 KEPT_MESSAGES = 100
 
 
-class ChannelName(StrEnum):
+class StandInChannel(StrEnum):
     """The channels that have a stand-in."""
 
     SMTP = "smtp"
@@ -55,7 +55,7 @@ class ChannelFault(BaseModel):
 class SentMessage:
     """A message that a channel has received."""
 
-    channel: ChannelName
+    channel: StandInChannel
     id: str | None = None
     """Its `Message-ID`; None for a chat, whose messages have none."""
     subject: str
@@ -63,12 +63,12 @@ class SentMessage:
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-class Inbox:
+class ChannelInbox:
     """The last messages of all channels, in memory."""
 
     def __init__(self) -> None:
         self._messages = deque[SentMessage](maxlen=KEPT_MESSAGES)
-        self._faults = dict.fromkeys(ChannelName, ChannelFault(mode=Mode.NONE))
+        self._faults = dict.fromkeys(StandInChannel, ChannelFault(mode=Mode.NONE))
         self._released = asyncio.Event()
 
     @property
@@ -76,7 +76,7 @@ class Inbox:
         """The messages that were kept, the oldest first."""
         return list(self._messages)
 
-    def set_fault(self, channel: ChannelName, fault: ChannelFault) -> None:
+    def set_fault(self, channel: StandInChannel, fault: ChannelFault) -> None:
         """Let a channel fail like this from now on."""
         self._faults[channel] = fault
         self.release()

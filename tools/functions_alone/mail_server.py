@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from functions_alone.inbox import ChannelName, Inbox, Mode, SentMessage
+from functions_alone.inbox import ChannelInbox, Mode, SentMessage, StandInChannel
 from functions_alone.ports import HOST
 
 ANSWERS = {
@@ -19,7 +19,7 @@ ANSWERS = {
 class MailServer:
     """A `StandIn` that speaks SMTP, without encryption and without a login."""
 
-    def __init__(self, port: int, inbox: Inbox) -> None:
+    def __init__(self, port: int, inbox: ChannelInbox) -> None:
         self._port, self._handler = port, _Handler(inbox)
         self._server: asyncio.Server | None = None
         self._connections = WeakSet[SMTP]()
@@ -51,7 +51,7 @@ class MailServer:
 
 
 class _Handler:
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: ChannelInbox) -> None:
         self._inbox = inbox
 
     async def handle_DATA(self, server: SMTP, _: Session, envelope: Envelope) -> str:  # noqa: N802
@@ -69,7 +69,7 @@ def mail(content: bytes) -> SentMessage:
     message = message_from_bytes(content, policy=default)
     body = message.get_body(("plain", "html"))
     return SentMessage(
-        channel=ChannelName.SMTP,
+        channel=StandInChannel.SMTP,
         id=str(message["Message-ID"]) if "Message-ID" in message else None,
         subject=str(message["Subject"] or ""),
         text=body.get_content().replace("\r\n", "\n") if body else "",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions_alone.faults import Fault, FaultsError, LocalCode
+from functions_alone.faults import FaultsError, LocalCode, StackFault
 
 if TYPE_CHECKING:
     import psutil
@@ -48,7 +48,7 @@ class Ports:
     @classmethod
     def from_environment(cls) -> "Ports":
         """Read the ports that a person has set; raises `StackError` that names every wrong one."""
-        chosen, faults = {}, list[Fault]()
+        chosen, faults = {}, list[StackFault]()
         for field in fields(cls):
             name = field.name.upper()
             text = os.environ.get(name)
@@ -57,20 +57,20 @@ class Ports:
             if text.isdecimal() and 1 <= int(text) <= 65535:
                 chosen[field.name] = int(text)
             else:
-                faults.append(Fault(LocalCode.PORT_INVALID, name, {"value": text}))
+                faults.append(StackFault(LocalCode.PORT_INVALID, name, {"value": text}))
         ports = cls(**chosen)
         faults += ports.shared()
         if faults:
             raise StackError(*faults)
         return ports
 
-    def shared(self) -> list[Fault]:
+    def shared(self) -> list[StackFault]:
         """Return a fault for each port that two parts would use."""
         users = defaultdict(list)
         for field in fields(self):
             users[getattr(self, field.name)].append(field.name.upper())
         return [
-            Fault(LocalCode.PORT_SHARED, " and ".join(names), {"port": port})
+            StackFault(LocalCode.PORT_SHARED, " and ".join(names), {"port": port})
             for port, names in users.items()
             if len(names) > 1
         ]
@@ -80,13 +80,15 @@ class Ports:
         if taken := self.taken(*(field.name for field in fields(self))):
             raise StackError(*taken)
 
-    def taken(self, *names: str) -> list[Fault]:
+    def taken(self, *names: str) -> list[StackFault]:
         """Return a fault for each of these ports that somebody listens on; its place is the variable that moves it."""
         numbers = {name: getattr(self, name) for name in names}
         taken = {name: port for name, port in numbers.items() if not is_free(port)}
         programs = listening_programs() if taken else {}
         return [
-            Fault(LocalCode.PORT_IN_USE, name.upper(), {"port": port, "program": programs[port]})
+            StackFault(
+                LocalCode.PORT_IN_USE, name.upper(), {"port": port, "program": programs[port]}
+            )
             for name, port in taken.items()
         ]
 

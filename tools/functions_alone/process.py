@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.ports import StackError
 
 PR_SET_PDEATHSIG = 1
@@ -110,10 +110,10 @@ class Process:
             now = time.monotonic()
             if not self.alive:
                 facts = {"exit": self.how_it_ended, **self._last_words()}
-                raise StackError(Fault(LocalCode.PART_ENDED, self.name, facts))
+                raise StackError(StackFault(LocalCode.PART_ENDED, self.name, facts))
             if now > began + seconds:
                 facts = {"seconds": f"{seconds:.0f}", "missing": missing, **self._last_words()}
-                raise StackError(Fault(LocalCode.PART_NOT_READY, self.name, facts))
+                raise StackError(StackFault(LocalCode.PART_NOT_READY, self.name, facts))
             if now > reported_at + SAY_AGAIN_SECONDS:
                 reported_at = now
                 say(f"still waiting for {self.name}: {missing}")

@@ -17,12 +17,12 @@ from typing import Any, Self
 from functions_alone import channels, eventgrid, parts
 from functions_alone.connections import service_bus_connection_string, storage_connection_string
 from functions_alone.data_folder import DataFolder, Layout
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 from functions_alone.host.itself import HOSTS_FILE
 from functions_alone.host.settings import SHORT_LIFE, seconds_in
 from functions_alone.hosts import HostsFile
-from functions_alone.inbox import Inbox
+from functions_alone.inbox import ChannelInbox
 from functions_alone.mail_server import MailServer
 from functions_alone.ports import HOST, Ports, StackError, listen
 from functions_alone.probe import missing_at
@@ -130,7 +130,7 @@ class Stack:
             application = partial(eventgrid.application, topic.key, storage, topic.queue)
             yield EVENT_GRID, Site(self.ports.eventgrid_port, application)
         if self.config.channels:
-            inbox = Inbox()
+            inbox = ChannelInbox()
             application = partial(channels.application, inbox)
             yield WEBHOOKS, Site(self.ports.channels_port, application)
             yield MAIL_SERVER, MailServer(self.ports.smtp_port, inbox)
@@ -231,7 +231,9 @@ class Stack:
             except OSError as error:
                 place = f"port {getattr(self.ports, name)} ({name.upper()})"
                 facts = {"reason": str(error)}
-                faults = self.ports.taken(name) or [Fault(LocalCode.CANNOT_LISTEN, place, facts)]
+                faults = self.ports.taken(name) or [
+                    StackFault(LocalCode.CANNOT_LISTEN, place, facts)
+                ]
                 raise StackError(*faults) from error
 
     async def start_host(self, functions: str = "", app: Path | None = None, **own: str) -> Process:

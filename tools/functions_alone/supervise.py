@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.settings import SHORT_LIFE_SECONDS
 from functions_alone.ports import StackError
 from functions_alone.process import Process
@@ -59,7 +59,9 @@ class Supervisor:
             )
             for watcher in done - {stopped}:
                 reason = {"reason": repr(watcher.exception())}
-                raise StackError(Fault(LocalCode.PART_NOT_SUPERVISED, watcher.get_name(), reason))
+                raise StackError(
+                    StackFault(LocalCode.PART_NOT_SUPERVISED, watcher.get_name(), reason)
+                )
 
     async def _restart_when_it_ends(self, process: Process) -> None:
         pause, began = 0.0, -math.inf

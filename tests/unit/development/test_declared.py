@@ -16,7 +16,7 @@ from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import ApiKey, ClientCredentials
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
@@ -63,7 +63,7 @@ def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
     write(SHOP.agents, root)
     found = faults(agents, root)
     facts = {"business": NAME, "command": COMMAND}
-    assert found == [Fault(DevelopmentCode.FILE_OUTDATED, place, facts) for place in FILES]
+    assert found == [StackFault(DevelopmentCode.FILE_OUTDATED, place, facts) for place in FILES]
     assert write(agents, root) == list(FILES)
     assert (faults(agents, root), write(agents, root)) == ([], [])
     assert [

@@ -27,7 +27,7 @@ MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FirstDifference:
     """The first difference of a course that the list does not explain."""
 
     world: str
@@ -68,7 +68,7 @@ class Comparison:
     """By entry of the list how many decisions it explained."""
     kinds: Counter[str] = field(default_factory=Counter)
     """By kind of difference how many courses have it."""
-    examples: dict[str, list[Found]] = field(default_factory=dict)
+    examples: dict[str, list[FirstDifference]] = field(default_factory=dict)
     """By kind the shortest course of those seen first."""
 
     @property
@@ -76,7 +76,7 @@ class Comparison:
         """How many courses differ in a way that is not listed."""
         return self.kinds.total()
 
-    def add(self, found: Found) -> None:
+    def add(self, found: FirstDifference) -> None:
         """Count a difference, and keep it as an example if it is the shortest of its kind."""
         self.kinds[found.kind] += 1
         kept = self.examples.setdefault(found.kind, [])
@@ -182,7 +182,7 @@ def _is_same(
     comparison.listed.update(listed.keys())
     unlisted = {path: differing[path] for path, entry in entries.items() if entry is None}
     if unlisted:
-        comparison.add(Found(world=tree.world["name"], course=course, differing=unlisted))
+        comparison.add(FirstDifference(world=tree.world["name"], course=course, differing=unlisted))
         return False
     return not any(difference.ends_course for difference in listed.values())
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from functions_alone.faults import Fault
+from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
 PACKAGE, FORMER = "tools/development/differential", "development/differential"
@@ -71,7 +71,7 @@ def _git(commit: str, *arguments: str) -> bytes:
     )
     if ran.returncode:
         output = ran.stderr.decode(errors="replace").strip()
-        raise StackError(Fault(DevelopmentCode.COMMIT_UNKNOWN, commit, {"output": output}))
+        raise StackError(StackFault(DevelopmentCode.COMMIT_UNKNOWN, commit, {"output": output}))
     return ran.stdout
 
 

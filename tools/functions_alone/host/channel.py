@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 _LENGTH = struct.Struct("!Q")
 
 
-class Channel(asyncio.Protocol):
+class ObjectChannel(asyncio.Protocol):
     """Hands each object that arrives to `received`, and calls `lost` once the other end is gone."""
 
     def __init__(self, received: Callable[[Any], None], lost: Callable[[], None]) -> None:

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NoReturn, Self
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 from functions_alone.process import end_with_parent, how_it_ended
 
@@ -65,7 +65,9 @@ class ForkServer:
                 self._answers.put_nowait(int(_NUMBER.unpack(answer)[0]))
         how = how_it_ended(_wait_for(self._pid))
         raise HostError(
-            Fault(LocalCode.COMPONENT_ENDED, "the process that forks the workers", {"reason": how})
+            StackFault(
+                LocalCode.COMPONENT_ENDED, "the process that forks the workers", {"reason": how}
+            )
         )
 
     async def fork(self) -> tuple[int, socket.socket]:
@@ -103,7 +105,7 @@ class ForkServer:
 
 def _no_worker(number: int | None) -> HostError:
     reason = os.strerror(number or errno.EAGAIN)
-    return HostError(Fault(LocalCode.FORK_FAILED, "a worker process", {"reason": reason}))
+    return HostError(StackFault(LocalCode.FORK_FAILED, "a worker process", {"reason": reason}))
 
 
 def _live(live: Callable[[], None]) -> NoReturn:

@@ -11,7 +11,7 @@ from functions_alone.host.fork_server import ForkServer
 from functions_alone.host.host_json import HostJson, read_host_json
 from functions_alone.host.http import HttpListener
 from functions_alone.host.index import (
-    Function,
+    AppFunction,
     HttpTrigger,
     ServiceBusTrigger,
     StorageQueueTrigger,
@@ -51,7 +51,7 @@ class Host:
         )
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.functions: Sequence[Function] = ()
+        self.functions: Sequence[AppFunction] = ()
 
     async def load(self, fork_server: ForkServer, group: asyncio.TaskGroup) -> None:
         """Let worker processes load the app, and see what it has; raises `HostError`.
@@ -100,12 +100,12 @@ class Host:
             home_page=not self._settings.is_true("AzureWebJobsDisableHomepage"),
         )
 
-    def _listener(self, function: Function) -> Listener | None:
+    def _listener(self, function: AppFunction) -> Listener | None:
         return make_listener(function, self._config, self._own, self._invoker)
 
 
 def make_listener(
-    function: Function, config: HostJson, own: HostSettings, invoker: Invoker
+    function: AppFunction, config: HostJson, own: HostSettings, invoker: Invoker
 ) -> Listener | None:
     """Return what serves a function's trigger; None for HTTP, which has one listener for all."""
     call, options = invoker.prepare(function), config.extensions

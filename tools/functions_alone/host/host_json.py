@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 
 SHORTEST_LEASE_SECONDS = 15
@@ -165,14 +165,14 @@ def read_host_json(folder: Path, settings: Mapping[str, str]) -> HostJson:
         raise HostError(_unreadable(path, error)) from error
 
 
-def _unreadable(path: Path, reason: object) -> Fault:
-    return Fault(LocalCode.HOST_JSON_UNREADABLE, str(path), {"reason": str(reason)})
+def _unreadable(path: Path, reason: object) -> StackFault:
+    return StackFault(LocalCode.HOST_JSON_UNREADABLE, str(path), {"reason": str(reason)})
 
 
-def _invalid(path: Path, error: ErrorDetails) -> Fault:
+def _invalid(path: Path, error: ErrorDetails) -> StackFault:
     place = ".".join(map(str, error["loc"])) or "the whole"
     facts = {"file": str(path), "reason": error["msg"]}
-    return Fault(LocalCode.HOST_JSON_INVALID, place, facts)
+    return StackFault(LocalCode.HOST_JSON_INVALID, place, facts)
 
 
 def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
@@ -181,5 +181,5 @@ def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
             name = f"{OVERRIDE}{'__'.join(path)}"
-            raise HostError(Fault(LocalCode.HOST_JSON_OVERRIDE, name, {"section": section}))
+            raise HostError(StackFault(LocalCode.HOST_JSON_OVERRIDE, name, {"section": section}))
     content[last] = value

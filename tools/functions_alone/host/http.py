@@ -15,10 +15,10 @@ from functions_alone.host import cors, itself
 from functions_alone.host.connection import Server, is_gone
 from functions_alone.host.errors import HostError, InvocationFailed
 from functions_alone.host.http_answer import HttpAnswer
-from functions_alone.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
+from functions_alone.host.index import ANONYMOUS, FUNCTION, AppFunction, HttpTrigger
 from functions_alone.host.invoke import Invoker
 from functions_alone.host.routes import (
-    Route,
+    RouteTemplate,
     compile_route,
     encoded_anew,
     order_of_name,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
     from aiohttp.streams import StreamReader
 
-    from functions_alone.host.invoke import Call
+    from functions_alone.host.invoke import FunctionCall
 
 MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_REQUEST_LINE_BYTES = 8192
@@ -51,9 +51,9 @@ _log = logging.getLogger("functions_alone.host.http")
 class Endpoint:
     """One route of one function."""
 
-    route: Route
+    route: RouteTemplate
     trigger: HttpTrigger
-    call: "Call"
+    call: "FunctionCall"
 
     def takes(self, method: str) -> bool:
         """Tell whether a method is served; HEAD and OPTIONS only if the function names them."""
@@ -66,7 +66,7 @@ class HttpListener:
     def __init__(
         self,
         *,
-        functions: Sequence[Function],
+        functions: Sequence[AppFunction],
         prefix: str,
         own: HostSettings,
         invoker: Invoker,
@@ -180,7 +180,7 @@ class HttpListener:
         return bool(self._key) and hmac.compare_digest(given.encode(), self._key)
 
 
-def _endpoint(function: Function, prefix: str, invoker: Invoker) -> Endpoint:
+def _endpoint(function: AppFunction, prefix: str, invoker: Invoker) -> Endpoint:
     if not isinstance(function.trigger, HttpTrigger):
         raise TypeError(function.name)
     try:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import azure.functions as func
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 from functions_alone.host.settings import AppSettings
 
@@ -70,7 +70,7 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Function:
+class AppFunction:
     """One function of the app, as the host knows it."""
 
     name: str
@@ -79,7 +79,7 @@ class Function:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexedFunction(Function):
+class IndexedFunction(AppFunction):
     """A function as the worker calls it; `decode` is Azure's converter from trigger data to the argument."""
 
     handler: Callable[..., Any]
@@ -109,11 +109,11 @@ def index_functions(
     if unknown:
         known = {"functions": ", ".join(sorted(by_name))}
         raise HostError(
-            *(Fault(LocalCode.FUNCTION_UNKNOWN, f"function {name}", known) for name in unknown)
+            *(StackFault(LocalCode.FUNCTION_UNKNOWN, f"function {name}", known) for name in unknown)
         )
     chosen = only if only is not None else by_name.keys()
     names = [name for name in by_name if name in chosen and not settings.is_disabled(name)]
-    functions, faults = [], list[Fault]()
+    functions, faults = [], list[StackFault]()
     for name in names:
         try:
             functions.append(_index_one(name, by_name[name], settings))
@@ -138,10 +138,10 @@ INSTEAD = {
 """What does the same without what this host lacks; for all else there are Azure Functions Core Tools."""
 
 
-def _lacks(name: str, kind: str, what: str) -> Fault:
+def _lacks(name: str, kind: str, what: str) -> StackFault:
     alternative = INSTEAD.get(what, "run the app with Azure Functions Core Tools")
     facts = {"feature": f"{kind} {what}", "alternative": alternative}
-    return Fault(LocalCode.FEATURE_UNSUPPORTED, f"function {name}", facts)
+    return StackFault(LocalCode.FEATURE_UNSUPPORTED, f"function {name}", facts)
 
 
 def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> IndexedFunction:
@@ -205,7 +205,7 @@ def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceB
     if binding.get("isSessionsEnabled"):
         raise HostError(_lacks(name, "Service Bus", "sessions"))
     if binding.get("autoCompleteMessages", True) is False:
-        raise HostError(Fault(LocalCode.MESSAGES_NOT_COMPLETED, f"function {name}"))
+        raise HostError(StackFault(LocalCode.MESSAGES_NOT_COMPLETED, f"function {name}"))
     return ServiceBusTrigger(
         queue=settings.substitute(binding["queueName"]),
         connection=settings.connection(binding["connection"]),
@@ -220,7 +220,7 @@ def _is_binary(binding: Binding) -> bool:
 
 def _timer(name: str, binding: Binding, settings: AppSettings) -> TimerTrigger:
     if binding.get("useMonitor") is not False:
-        raise HostError(Fault(LocalCode.TIMER_MONITORED, f"function {name}"))
+        raise HostError(StackFault(LocalCode.TIMER_MONITORED, f"function {name}"))
     return TimerTrigger(
         schedule=settings.substitute(binding["schedule"]),
         run_on_startup=bool(binding.get("runOnStartup")),

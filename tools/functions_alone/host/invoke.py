@@ -8,7 +8,7 @@ from azure.functions.meta import Datum
 
 from functions_alone.host.errors import InvocationFailed
 from functions_alone.host.fork_server import ForkServer
-from functions_alone.host.index import Function, HttpTrigger
+from functions_alone.host.index import AppFunction, HttpTrigger
 from functions_alone.host.outputs import Produced, send
 from functions_alone.host.vital import vital
 from functions_alone.host.worker_process import WorkerProcess
@@ -44,7 +44,9 @@ class Invoker:
         self._workers: dict[str, WorkerProcess] = {}
         self._keepers: list[asyncio.Task[None]] = []
 
-    async def start(self, fork_server: ForkServer, group: asyncio.TaskGroup) -> Sequence[Function]:
+    async def start(
+        self, fork_server: ForkServer, group: asyncio.TaskGroup
+    ) -> Sequence[AppFunction]:
         """Start the processes; returns what functions the app has. Raises `HostError`.
 
         They are replaced when they end; a fault in that ends the task group.
@@ -72,22 +74,22 @@ class Invoker:
         for keeper in self._keepers:
             keeper.cancel()
 
-    def prepare(self, function: Function) -> "Call":
+    def prepare(self, function: AppFunction) -> "FunctionCall":
         """Return what calls a function."""
         worker = self._workers[self._purpose(function)]
-        return Call(function=function, worker=worker, in_base64=self._in_base64)
+        return FunctionCall(function=function, worker=worker, in_base64=self._in_base64)
 
-    def _purpose(self, function: Function) -> str:
+    def _purpose(self, function: AppFunction) -> str:
         if not self._process_per_function:
             return ALL
         return HTTP if isinstance(function.trigger, HttpTrigger) else function.name
 
 
-class Call:
+class FunctionCall:
     """A function, ready to be called."""
 
     def __init__(
-        self, *, function: Function, worker: WorkerProcess, in_base64: bool = True
+        self, *, function: AppFunction, worker: WorkerProcess, in_base64: bool = True
     ) -> None:
         self.function = function
         self._worker = worker

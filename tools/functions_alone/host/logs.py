@@ -8,7 +8,7 @@ _NOISY = {"azure": logging.ERROR, "azure.servicebus": logging.CRITICAL, "asyncio
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-class FieldsFormatter(logging.Formatter):
+class HostFieldsFormatter(logging.Formatter):
     """Appends what was passed as `extra` to the message.
 
     No text, whoever wrote it, can make a line that looks like a record: all lines but the first are indented, and
@@ -38,7 +38,7 @@ def _printable(line: str) -> str:
 def configure_logging(level: str = "INFO") -> None:
     """Send everything from `level` upward to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(FieldsFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(HostFieldsFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name, quiet in _NOISY.items():
         logging.getLogger(name).setLevel(quiet)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 
 # A part of a template: {name}, {*rest}, {name:int}, {name?}.
@@ -79,7 +79,7 @@ _CONSTRAINTS: Mapping[str, Constraint] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route:
+class RouteTemplate:
     """A compiled template."""
 
     pattern: re.Pattern[str]
@@ -97,16 +97,16 @@ class Route:
         return parameters if fits else None
 
 
-def compile_route(prefix: str, template: str) -> Route:
+def compile_route(prefix: str, template: str) -> RouteTemplate:
     """Compile `prefix/template`; raises `HostError` for what this host cannot match."""
     parts = [part for part in f"{prefix}/{template}".split("/") if part]
     if parts and parts[0].lower() in ("admin", "runtime"):
-        raise HostError(Fault(LocalCode.ROUTE_RESERVED, f"route {template}"))
+        raise HostError(StackFault(LocalCode.ROUTE_RESERVED, f"route {template}"))
     pattern = ""
     for part in parts:
         expression = f"/{_pattern_of(part, template)}"
         pattern += f"(?:{expression})?" if part.endswith("?}") or "{*" in part else expression
-    return Route(
+    return RouteTemplate(
         pattern=re.compile(f"{pattern}/?", re.IGNORECASE | re.DOTALL),
         constraints=_constraints_of(template),
     )
@@ -126,7 +126,7 @@ def _pattern_of(part: str, template: str) -> str:
 
 def _literal(text: str, template: str) -> str:
     if "{" in text or "}" in text:
-        raise HostError(Fault(LocalCode.ROUTE_UNREADABLE, f"route {template}", {"part": text}))
+        raise HostError(StackFault(LocalCode.ROUTE_UNREADABLE, f"route {template}", {"part": text}))
     return re.escape(text)
 
 
@@ -140,7 +140,7 @@ def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
     ]:
         raise HostError(
             *(
-                Fault(
+                StackFault(
                     LocalCode.ROUTE_CONSTRAINT_UNKNOWN,
                     f"route {template}",
                     {"constraint": constraint},

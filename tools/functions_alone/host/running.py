@@ -7,7 +7,7 @@ import socket
 from functools import partial
 from pathlib import Path
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host import worker
 from functions_alone.host.connection import RefusedConnections
 from functions_alone.host.errors import HostError
@@ -66,7 +66,7 @@ def _listen(port: int, listen_fd: int | None) -> socket.socket:
     except OSError as error:
         where = f"file descriptor {listen_fd}" if listen_fd is not None else f"port {port}"
         reason = {"reason": str(error.strerror)}
-        raise HostError(Fault(LocalCode.CANNOT_LISTEN, where, reason)) from error
+        raise HostError(StackFault(LocalCode.CANNOT_LISTEN, where, reason)) from error
 
 
 def _stop_on_signal(stopping: asyncio.Event) -> None:

@@ -14,7 +14,7 @@ from azure.servicebus.exceptions import ServiceBusError
 from functions_alone.host.amqp_link import NEXT_FRAME_SECONDS, Link
 from functions_alone.host.host_json import ServiceBusOptions
 from functions_alone.host.index import ServiceBusTrigger
-from functions_alone.host.invoke import Call
+from functions_alone.host.invoke import FunctionCall
 from functions_alone.host.outage import Outage, in_a_few_words, pause
 from functions_alone.host.service_bus_data import many, single
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("functions_alone.host.service_bus")
 
 
 @dataclass(kw_only=True, eq=False)
-class Running:
+class RunningCall:
     """A call under way, with the messages to settle when it ends. Times are monotonic seconds."""
 
     messages: Sequence[ServiceBusReceivedMessage]
@@ -41,14 +41,14 @@ class ServiceBusListener:
     """Feeds the messages of one queue to one function."""
 
     def __init__(
-        self, *, trigger: ServiceBusTrigger, call: Call, options: ServiceBusOptions
+        self, *, trigger: ServiceBusTrigger, call: FunctionCall, options: ServiceBusOptions
     ) -> None:
         self._trigger = trigger
         self._call = call
         self._options = options
         self._outage = Outage(what=f"service bus queue {trigger.queue}")
-        self._running: set[Running] = set()
-        self._ended: deque[Running] = deque()
+        self._running: set[RunningCall] = set()
+        self._ended: deque[RunningCall] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting_since: float | None = None
         self._wait = SHORTEST_WAIT_SECONDS
@@ -143,7 +143,7 @@ class ServiceBusListener:
         now = time.monotonic()
         # Azure does not renew the locks of a batch.
         renewal = 0.0 if self._trigger.many else self._options.max_auto_lock_renewal_duration
-        running = Running(
+        running = RunningCall(
             messages=messages,
             link=link,
             renew_at=now + _half_lock(messages[0]),
@@ -154,7 +154,7 @@ class ServiceBusListener:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _handle(self, running: Running) -> None:
+    async def _handle(self, running: RunningCall) -> None:
         try:
             make = many if self._trigger.many else single
             body, metadata = make(running.messages, binary=self._trigger.binary)
@@ -173,7 +173,7 @@ class ServiceBusListener:
                 await self._settle(link, running, message)
 
     async def _settle(
-        self, link: Link, running: Running, message: ServiceBusReceivedMessage
+        self, link: Link, running: RunningCall, message: ServiceBusReceivedMessage
     ) -> None:
         if running.link is not link:
             self._not_settled(message, "the connection was lost meanwhile")
@@ -198,7 +198,7 @@ class ServiceBusListener:
         for running in due:
             await self._renew(link, running)
 
-    async def _renew(self, link: Link, running: Running) -> None:
+    async def _renew(self, link: Link, running: RunningCall) -> None:
         try:
             await link.renew(running.messages[0])
             running.renew_at = time.monotonic() + _half_lock(running.messages[0])

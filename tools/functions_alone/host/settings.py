@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.cors import origins_in
 from functions_alone.host.errors import HostError
 
@@ -46,7 +46,7 @@ class AppSettings:
     def require_complete(self) -> None:
         """Raise `HostError` with every setting found missing so far."""
         if self.missing:
-            raise HostError(*(Fault(LocalCode.SETTING_MISSING, name) for name in self.missing))
+            raise HostError(*(StackFault(LocalCode.SETTING_MISSING, name) for name in self.missing))
 
     def _value_of(self, match: re.Match[str]) -> str:
         name = match.group(1)
@@ -113,7 +113,7 @@ def _process_per_function(values: Mapping[str, str]) -> bool:
     chosen = values.get(name, "one")
     if chosen not in choices:
         facts = {"value": chosen, "choices": ", ".join(choices)}
-        raise HostError(Fault(LocalCode.SETTING_NOT_A_CHOICE, name, facts))
+        raise HostError(StackFault(LocalCode.SETTING_NOT_A_CHOICE, name, facts))
     return chosen == "each"
 
 
@@ -125,5 +125,5 @@ def seconds_in(values: Mapping[str, str], name: str) -> float:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise HostError(Fault(LocalCode.SETTING_NOT_A_NUMBER, name, {"value": text}))
+        raise HostError(StackFault(LocalCode.SETTING_NOT_A_NUMBER, name, {"value": text}))
     return seconds

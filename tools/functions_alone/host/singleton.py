@@ -76,7 +76,7 @@ class ShortLease(Lease):
         await self._blob.set_blob_metadata({}, lease=self._lease)
 
 
-class Listener(Protocol):
+class SingletonListener(Protocol):
     """What only one host may run."""
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -88,7 +88,7 @@ class Singleton:
 
     def __init__(
         self,
-        listener: Listener,
+        listener: SingletonListener,
         *,
         function: str,
         connection: str,

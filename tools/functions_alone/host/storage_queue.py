@@ -18,7 +18,7 @@ from azure.storage.queue.aio import QueueClient, QueueServiceClient
 from functions_alone.host.bodies import of_one
 from functions_alone.host.host_json import QueueOptions
 from functions_alone.host.index import StorageQueueTrigger
-from functions_alone.host.invoke import Call
+from functions_alone.host.invoke import FunctionCall
 from functions_alone.host.outage import Outage, in_a_few_words, pause
 
 FIRST_POLL_SECONDS = 0.1
@@ -31,7 +31,7 @@ _log = logging.getLogger("functions_alone.host.storage_queue")
 
 
 @dataclass(kw_only=True, eq=False)
-class Held:
+class LeasedMessage:
     """A message that this host works on; `receipt` changes with each renewal of its lock, after so many seconds."""
 
     message: QueueMessage
@@ -45,7 +45,12 @@ class StorageQueueListener:
     """Feeds the messages of one queue to one function; `lock_seconds` is how long a message stays hidden."""
 
     def __init__(
-        self, *, trigger: StorageQueueTrigger, call: Call, options: QueueOptions, lock_seconds: int
+        self,
+        *,
+        trigger: StorageQueueTrigger,
+        call: FunctionCall,
+        options: QueueOptions,
+        lock_seconds: int,
     ) -> None:
         self._trigger = trigger
         self._call = call
@@ -53,7 +58,7 @@ class StorageQueueListener:
         self._lock_seconds = lock_seconds
         self._read = _from_base64 if options.message_encoding == "base64" else _as_it_stands
         self._outage = Outage(what=f"storage queue {trigger.queue}")
-        self._held: set[Held] = set()
+        self._held: set[LeasedMessage] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_capacity = asyncio.Event()
         self._idle = 0.0
@@ -121,7 +126,7 @@ class StorageQueueListener:
 
     def _start(self, message: QueueMessage) -> None:
         half = self._lock_seconds / 2
-        held = Held(
+        held = LeasedMessage(
             message=message,
             receipt=message.pop_receipt or "",
             renew_after=half,
@@ -138,7 +143,7 @@ class StorageQueueListener:
         if not task.cancelled() and (error := task.exception()):
             _log.error("queue %s: a message was dropped", self._trigger.queue, exc_info=error)
 
-    async def _handle(self, held: Held) -> None:
+    async def _handle(self, held: LeasedMessage) -> None:
         succeeded = await self._succeeds(held.message)
         self._held.discard(held)
         if held.renewing is not None:
@@ -172,7 +177,7 @@ class StorageQueueListener:
         last_try = (message.dequeue_count or 0) >= self._options.max_dequeue_count
         return self._move_to_poison if succeeded is None or last_try else self._retry_later
 
-    async def _settle(self, held: Held, settlement: "Settlement") -> None:
+    async def _settle(self, held: LeasedMessage, settlement: "Settlement") -> None:
         queue, message = self._trigger.queue, held.message.id
         for attempt in range(SETTLE_TRIES):
             try:
@@ -187,14 +192,14 @@ class StorageQueueListener:
         else:
             _log.warning("queue %s: message %s comes again: %s", queue, message, reason)
 
-    async def _delete(self, held: Held) -> None:
+    async def _delete(self, held: LeasedMessage) -> None:
         await self._queue.delete_message(held.message.id, held.receipt)
 
-    async def _retry_later(self, held: Held) -> None:
+    async def _retry_later(self, held: LeasedMessage) -> None:
         delay = round(self._options.visibility_timeout)
         await self._queue.update_message(held.message.id, held.receipt, visibility_timeout=delay)
 
-    async def _move_to_poison(self, held: Held) -> None:
+    async def _move_to_poison(self, held: LeasedMessage) -> None:
         try:
             await self._poison.send_message(held.message.content)
         except ResourceNotFoundError:
@@ -218,7 +223,7 @@ class StorageQueueListener:
                 if held.renew_at <= now and (held.renewing is None or held.renewing.done()):
                     held.renewing = asyncio.create_task(self._renew(held))
 
-    async def _renew(self, held: Held) -> None:
+    async def _renew(self, held: LeasedMessage) -> None:
         try:
             renewed = await self._queue.update_message(
                 held.message.id, held.receipt, visibility_timeout=self._lock_seconds
@@ -241,11 +246,11 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, ResourceNotFoundError) or code == StorageErrorCode.POP_RECEIPT_MISMATCH
 
 
-async def _leave_hidden(_: Held) -> None:
+async def _leave_hidden(_: LeasedMessage) -> None:
     """Let a message of a poison queue come again when its lock has run out; it has no poison queue, as in Azure."""
 
 
-Settlement = Callable[[Held], Awaitable[None]]
+Settlement = Callable[[LeasedMessage], Awaitable[None]]
 
 
 def _as_it_stands(content: str) -> bytes:

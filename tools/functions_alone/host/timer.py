@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from azure.functions.meta import Datum
 from cronsim import CronSim, CronSimError
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 from functions_alone.host.host_json import seconds_of
 from functions_alone.host.index import TimerTrigger
-from functions_alone.host.invoke import Call
+from functions_alone.host.invoke import FunctionCall
 from functions_alone.host.outage import pause
 
 # A longer wait is cut, so that a machine that slept or whose clock was set is noticed.
@@ -83,11 +83,11 @@ def _every(text: str) -> Schedule:
     return lambda now: now + interval
 
 
-def _invalid(text: str, reason: str) -> Fault:
-    return Fault(LocalCode.SCHEDULE_INVALID, f"schedule {text!r}", {"reason": reason})
+def _invalid(text: str, reason: str) -> StackFault:
+    return StackFault(LocalCode.SCHEDULE_INVALID, f"schedule {text!r}", {"reason": reason})
 
 
-def _schedule_of(trigger: TimerTrigger, call: Call) -> Schedule:
+def _schedule_of(trigger: TimerTrigger, call: FunctionCall) -> Schedule:
     try:
         return parse_schedule(trigger.schedule)
     except HostError as error:
@@ -97,7 +97,7 @@ def _schedule_of(trigger: TimerTrigger, call: Call) -> Schedule:
 class TimerListener:
     """Calls one function by its schedule."""
 
-    def __init__(self, *, trigger: TimerTrigger, call: Call) -> None:
+    def __init__(self, *, trigger: TimerTrigger, call: FunctionCall) -> None:
         self._call = call
         self._next_after = _schedule_of(trigger, call)
         self._run_on_startup = trigger.run_on_startup

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 from functions_alone.host.outage import in_a_few_words
 
@@ -61,4 +61,4 @@ async def vital(what: str, work: Awaitable[None]) -> None:
             raise
         _log.exception("%s has ended", what)
         reason = {"reason": in_a_few_words(error)}
-        raise HostError(Fault(LocalCode.COMPONENT_ENDED, what, reason)) from error
+        raise HostError(StackFault(LocalCode.COMPONENT_ENDED, what, reason)) from error

@@ -23,13 +23,13 @@ from typing import Any, NoReturn
 from azure.functions.decorators.function_app import FunctionRegister
 from azure.functions.meta import Datum
 
-from functions_alone.faults import Fault, LocalCode
-from functions_alone.host.channel import Channel
+from functions_alone.faults import LocalCode, StackFault
+from functions_alone.host.channel import ObjectChannel
 from functions_alone.host.errors import HostError
 from functions_alone.host.http_answer import http_answer
 from functions_alone.host.index import (
     RETURNED,
-    Function,
+    AppFunction,
     HttpTrigger,
     IndexedFunction,
     index_functions,
@@ -81,7 +81,7 @@ def _is_in_time(_: logging.LogRecord) -> bool:
 
 async def _serve(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) -> None:
     worker = Worker()
-    channel = await Channel.over(connection, worker.received, lambda: os._exit(0))
+    channel = await ObjectChannel.over(connection, worker.received, lambda: os._exit(0))
     gc.disable()  # what an app loads stays: looking through it for garbage takes an eighth of the start
     channel.send((LOADING, *_load(worker, app_dir, only)))
     gc.freeze()
@@ -98,10 +98,10 @@ def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple
         return False, error.faults
     except Exception as error:  # noqa: BLE001 - whatever an app does when it is imported
         traceback.print_exc()
-        return False, [Fault(LocalCode.APP_FAILED, ENTRY, {"error": type(error).__name__})]
+        return False, [StackFault(LocalCode.APP_FAILED, ENTRY, {"error": type(error).__name__})]
     worker.functions = {function.name: function for function in functions}
     return True, [
-        Function(name=function.name, trigger=function.trigger, outputs=function.outputs)
+        AppFunction(name=function.name, trigger=function.trigger, outputs=function.outputs)
         for function in functions
     ]
 
@@ -109,7 +109,7 @@ def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple
 class Worker:
     """Runs functions: async ones on the loop, the others in a thread. Failures are logged once, here."""
 
-    channel: Channel
+    channel: ObjectChannel
 
     def __init__(self) -> None:
         self.functions: Mapping[str, IndexedFunction] = {}
@@ -175,7 +175,7 @@ class Worker:
 def import_app(app_dir: Path) -> ModuleType:
     """Import `function_app.py` with its folder as working directory, as Azure does."""
     if not (app_dir / ENTRY).is_file():
-        raise HostError(Fault(LocalCode.APP_MISSING, str(app_dir)))
+        raise HostError(StackFault(LocalCode.APP_MISSING, str(app_dir)))
     os.chdir(app_dir)
     sys.path.insert(0, str(app_dir))
     try:
@@ -184,7 +184,9 @@ def import_app(app_dir: Path) -> ModuleType:
         if hasattr(
             error, "faults"
         ):  # it names what is wrong: where in the code that was seen is no help
-            raise HostError(Fault(LocalCode.APP_REFUSED, ENTRY, {"reason": str(error)})) from error
+            raise HostError(
+                StackFault(LocalCode.APP_REFUSED, ENTRY, {"reason": str(error)})
+            ) from error
         raise
 
 
@@ -192,5 +194,5 @@ def find_app(module: ModuleType) -> FunctionRegister:
     """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
     found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
     if len(found) != 1:
-        raise HostError(Fault(LocalCode.APP_NOT_UNIQUE, ENTRY, {"count": len(found)}))
+        raise HostError(StackFault(LocalCode.APP_NOT_UNIQUE, ENTRY, {"count": len(found)}))
     return next(iter(found.values()))

@@ -14,11 +14,11 @@ from typing import Any, Self
 
 from azure.functions.meta import Datum
 
-from functions_alone.faults import Fault, LocalCode
-from functions_alone.host.channel import Channel
+from functions_alone.faults import LocalCode, StackFault
+from functions_alone.host.channel import ObjectChannel
 from functions_alone.host.errors import HostError, InvocationFailed
 from functions_alone.host.fork_server import ForkServer
-from functions_alone.host.index import Function
+from functions_alone.host.index import AppFunction
 from functions_alone.host.outage import longer
 from functions_alone.host.outputs import Produced
 from functions_alone.host.worker import ENTRY, LOADING
@@ -49,7 +49,7 @@ class WorkerProcess:
         self._refused = 0
         self._life: Life
 
-    async def start(self) -> Sequence[Function]:
+    async def start(self) -> Sequence[AppFunction]:
         """Start the first; returns what functions the app has. Raises `HostError`."""
         return await self._begin()
 
@@ -100,17 +100,17 @@ class WorkerProcess:
                 life.overrun(f"function {function} ran for more than {self._timeout:g} s")
             raise InvocationFailed(function) from None
 
-    async def _begin(self) -> Sequence[Function]:
+    async def _begin(self) -> Sequence[AppFunction]:
         pid, connection = await self._fork_server.fork()
         life = await Life.begin(pid, connection, self._ready.clear)
         try:
-            functions: Sequence[Function] = await life.loaded
+            functions: Sequence[AppFunction] = await life.loaded
         except HostError as error:
             await self._end(life, str(error))
             raise
         except InvocationFailed as error:
             how = await self._end(life, str(error))
-            raise HostError(Fault(LocalCode.APP_ENDED, ENTRY, {"exit": how})) from error
+            raise HostError(StackFault(LocalCode.APP_ENDED, ENTRY, {"exit": how})) from error
         self._life = life
         if not life.ended.is_set():
             self._ready.set()
@@ -156,7 +156,7 @@ class Life:
         self.lost = 0
         self.last_call = 0.0
         self._on_end = on_end
-        self._channel: Channel
+        self._channel: ObjectChannel
         self._numbers = itertools.count(LOADING + 1)
         self._calls: dict[int, asyncio.Future[Any]] = {}
 
@@ -165,7 +165,7 @@ class Life:
         """Listen to a process that was just forked; `on_end` is called when it is no use any more."""
         life = cls(pid, on_end)
         life._calls[LOADING] = life.loaded
-        life._channel = await Channel.over(connection, life._answered, life._gone)
+        life._channel = await ObjectChannel.over(connection, life._answered, life._gone)
         return life
 
     async def ask(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> Any:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from functions_alone import parts
 from functions_alone.alone import Needs, bindings_of, connections, install, main, needs_of
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.ports import Ports, StackError
 from functions_alone.tests.support.places import PLATFORM, TOOLS
 from functions_alone.tests.support.waiting import eventually
@@ -73,7 +73,9 @@ def test_a_linked_folder_of_npm_packages_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "HERE", here)
     with pytest.raises(StackError) as raised:
         install(lambda _: None)
-    fault = Fault(LocalCode.MODULES_LINKED, str(here / "node_modules"), {"target": str(theirs)})
+    fault = StackFault(
+        LocalCode.MODULES_LINKED, str(here / "node_modules"), {"target": str(theirs)}
+    )
     assert list(raised.value.faults) == [fault]
     assert [path.name for path in theirs.iterdir()] == ["package"]
 

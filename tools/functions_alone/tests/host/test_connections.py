@@ -10,7 +10,7 @@ import pytest
 from functions_alone.host import connection
 from functions_alone.host.connection import RefusedConnections
 from functions_alone.host.http import HttpListener
-from functions_alone.host.index import ANONYMOUS, Function, HttpTrigger
+from functions_alone.host.index import ANONYMOUS, AppFunction, HttpTrigger
 from functions_alone.host.settings import HostSettings
 from functions_alone.tests.support.waiting import eventually
 
@@ -39,7 +39,7 @@ class Calls:
 async def served():
     """A listener with one function, its address, and what it is asked."""
     trigger = HttpTrigger(route="f", methods=frozenset({"POST"}), level=ANONYMOUS)
-    calls = Calls(Function(name="f", trigger=trigger))
+    calls = Calls(AppFunction(name="f", trigger=trigger))
     listener = HttpListener(
         functions=[calls.function], prefix="", own=HostSettings.read({}), invoker=calls
     )

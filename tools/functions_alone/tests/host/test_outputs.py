@@ -10,7 +10,7 @@ from azure.storage.queue import QueueClient
 
 from functions_alone.host.errors import InvocationFailed
 from functions_alone.host.index import RETURNED, Output, index_functions
-from functions_alone.host.invoke import Call
+from functions_alone.host.invoke import FunctionCall
 from functions_alone.host.outputs import Out, produced, send
 from functions_alone.host.settings import AppSettings
 
@@ -86,7 +86,7 @@ async def test_a_function_whose_output_cannot_be_sent_has_failed(caplog):
 
     function = type("F", (), {"name": "f", "outputs": [RETURN]})
     with pytest.raises(InvocationFailed):
-        await Call(function=function, worker=Worker())(Datum("x", "string"), None)
+        await FunctionCall(function=function, worker=Worker())(Datum("x", "string"), None)
     assert [record.getMessage() for record in caplog.records] == [
         "function f: its outputs cannot be sent"
     ]

@@ -11,7 +11,7 @@ import azure.functions as func
 import pytest
 from click.testing import CliRunner
 
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host import running, worker
 from functions_alone.host.__main__ import main
 from functions_alone.host.errors import HostError
@@ -19,7 +19,7 @@ from functions_alone.host.host import Host, make_listener
 from functions_alone.host.host_json import HOST_JSON, HostJson, read_host_json, seconds_of
 from functions_alone.host.http import HttpListener
 from functions_alone.host.index import INSTEAD, HttpTrigger, index_functions
-from functions_alone.host.invoke import Call
+from functions_alone.host.invoke import FunctionCall
 from functions_alone.host.settings import DEFAULT_SECONDS, AppSettings, HostSettings
 from functions_alone.tests.support.host_process import HostProcess
 
@@ -36,7 +36,9 @@ def test_missing_settings_are_all_named():
     with pytest.raises(HostError) as caught:
         index_functions(app.get_functions(), settings, None)
     names = ("WORK_QUEUE", "Storage", "SINGLES", "TICK", "AzureWebJobsStorage")
-    assert list(caught.value.faults) == [Fault(LocalCode.SETTING_MISSING, name) for name in names]
+    assert list(caught.value.faults) == [
+        StackFault(LocalCode.SETTING_MISSING, name) for name in names
+    ]
 
 
 def test_a_host_that_cannot_start_says_why(tmp_path, monkeypatch):
@@ -70,7 +72,7 @@ def test_an_unknown_function_is_refused():
     with pytest.raises(HostError) as caught:
         index_functions(two_routes(), AppSettings(values={}), frozenset({"frist", "second"}))
     [fault] = caught.value.faults
-    assert fault == Fault(
+    assert fault == StackFault(
         LocalCode.FUNCTION_UNKNOWN, "function frist", {"functions": "first, second"}
     )
 
@@ -90,7 +92,7 @@ CORE_TOOLS = "run the app with Azure Functions Core Tools"
 def unsupported(feature, alternative=CORE_TOOLS):
     """The fault of function f that uses this."""
     facts = {"feature": feature, "alternative": alternative}
-    return Fault(LocalCode.FEATURE_UNSUPPORTED, "function f", facts)
+    return StackFault(LocalCode.FEATURE_UNSUPPORTED, "function f", facts)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +108,11 @@ def unsupported(feature, alternative=CORE_TOOLS):
         ),
         (
             lambda app: app.route("admin/x"),
-            Fault(LocalCode.ROUTE_RESERVED, "function f, route admin/x"),
+            StackFault(LocalCode.ROUTE_RESERVED, "function f, route admin/x"),
         ),
         (
             lambda app: app.route("{a:regex(x)}"),
-            Fault(
+            StackFault(
                 LocalCode.ROUTE_CONSTRAINT_UNKNOWN,
                 "function f, route {a:regex(x)}",
                 {"constraint": "regex(x)"},
@@ -118,11 +120,11 @@ def unsupported(feature, alternative=CORE_TOOLS):
         ),
         (
             lambda app: app.route("a/{b"),
-            Fault(LocalCode.ROUTE_UNREADABLE, "function f, route a/{b", {"part": "{b"}),
+            StackFault(LocalCode.ROUTE_UNREADABLE, "function f, route a/{b", {"part": "{b"}),
         ),
         (
             lambda app: app.timer_trigger("x", "* * *", use_monitor=False),
-            Fault(
+            StackFault(
                 LocalCode.SCHEDULE_INVALID,
                 "function f, schedule '* * *'",
                 {"reason": "Wrong number of fields"},
@@ -130,11 +132,11 @@ def unsupported(feature, alternative=CORE_TOOLS):
         ),
         (
             lambda app: app.timer_trigger("x", "0 0 * * * *"),
-            Fault(LocalCode.TIMER_MONITORED, "function f"),
+            StackFault(LocalCode.TIMER_MONITORED, "function f"),
         ),
         (
             lambda app: app.service_bus_queue_trigger(**BUS, auto_complete_messages=False),
-            Fault(LocalCode.MESSAGES_NOT_COMPLETED, "function f"),
+            StackFault(LocalCode.MESSAGES_NOT_COMPLETED, "function f"),
         ),
         (
             lambda app: app.service_bus_queue_trigger(**BUS, is_sessions_enabled=True),
@@ -188,7 +190,7 @@ def start_up(app):
     [function] = index_functions(
         app.get_functions(), AppSettings(values={"C": "c", "AzureWebJobsStorage": "s"}), None
     )
-    invoker = SimpleNamespace(prepare=lambda function: Call(function=function, worker=None))
+    invoker = SimpleNamespace(prepare=lambda function: FunctionCall(function=function, worker=None))
     if isinstance(function.trigger, HttpTrigger):
         HttpListener(functions=[function], prefix="", own=HostSettings.read({}), invoker=invoker)
     else:
@@ -220,7 +222,7 @@ def test_how_functions_share_processes_is_one_of_two_words():
         HostSettings.read({"LOCAL_FUNCTION_PROCESSES": "all"})
     facts = {"value": "all", "choices": "one, each"}
     [fault] = caught.value.faults
-    assert fault == Fault(LocalCode.SETTING_NOT_A_CHOICE, "LOCAL_FUNCTION_PROCESSES", facts)
+    assert fault == StackFault(LocalCode.SETTING_NOT_A_CHOICE, "LOCAL_FUNCTION_PROCESSES", facts)
 
 
 @pytest.mark.parametrize("value", ["", "soon", "nan", "inf"])
@@ -230,7 +232,7 @@ def test_a_time_of_the_host_is_a_number(name, value):
     with pytest.raises(HostError) as caught:
         HostSettings.read({name: value})
     [fault] = caught.value.faults
-    assert fault == Fault(LocalCode.SETTING_NOT_A_NUMBER, name, {"value": value})
+    assert fault == StackFault(LocalCode.SETTING_NOT_A_NUMBER, name, {"value": value})
 
 
 APP = "import azure.functions as func\napp = func.FunctionApp()"
@@ -258,7 +260,7 @@ def test_an_app_that_cannot_be_loaded_is_named(tmp_path, monkeypatch, content, c
     succeeded, faults = worker._load(worker.Worker(), tmp_path, None)
     monkeypatch.delitem(sys.modules, "function_app", raising=False)
     place = str(tmp_path) if content is None else "function_app.py"
-    assert (succeeded, list(faults)) == (False, [Fault(code, place, facts)])
+    assert (succeeded, list(faults)) == (False, [StackFault(code, place, facts)])
 
 
 WRONG_IN_HOST_JSON = [
@@ -401,7 +403,7 @@ def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
     with pytest.raises(HostError) as caught:
         read_host_json(tmp_path, {major: "3"})
     [fault] = caught.value.faults
-    assert fault == Fault(LocalCode.HOST_JSON_OVERRIDE, major, {"section": "version"})
+    assert fault == StackFault(LocalCode.HOST_JSON_OVERRIDE, major, {"section": "version"})
 
 
 def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_path):

@@ -8,7 +8,7 @@ from azure.storage.queue import QueueMessage
 
 from functions_alone.host.host_json import QueueOptions
 from functions_alone.host.index import StorageQueueTrigger
-from functions_alone.host.storage_queue import Held, StorageQueueListener
+from functions_alone.host.storage_queue import LeasedMessage, StorageQueueListener
 from functions_alone.tests.support.waiting import until
 
 
@@ -93,7 +93,7 @@ async def test_a_renewal_that_failed_is_tried_sooner_and_never_again_once_the_me
         trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600
     )
     listener._queue = Answering(away, away, away, away, None, mismatch)
-    held = Held(message=QueueMessage(id="m"), receipt="r", renew_after=300, renew_at=0)
+    held = LeasedMessage(message=QueueMessage(id="m"), receipt="r", renew_after=300, renew_at=0)
     pauses = []
     for _ in range(6):
         await listener._renew(held)
@@ -110,7 +110,7 @@ async def test_what_fails_in_a_poison_queue_stays_there():
     )
     for tries in (1, 1000):
         message = QueueMessage(id="m", dequeue_count=tries)
-        held = Held(message=message, receipt="r", renew_after=300, renew_at=0)
+        held = LeasedMessage(message=message, receipt="r", renew_after=300, renew_at=0)
         await listener._settle(
             held, listener._verdict(message, succeeded=False)
         )  # there is no queue to call
@@ -147,7 +147,7 @@ def holding(queues):
     )
     listener._queue = listener._poison = queues
     message = QueueMessage(id="m", content="body")
-    return listener, Held(message=message, receipt="r", renew_after=300, renew_at=0)
+    return listener, LeasedMessage(message=message, receipt="r", renew_after=300, renew_at=0)
 
 
 async def test_a_message_is_in_the_poison_queue_before_it_is_deleted():

@@ -13,7 +13,7 @@ import pytest
 from functions_alone import site
 from functions_alone.channels import application
 from functions_alone.faults import LocalCode
-from functions_alone.inbox import KEPT_MESSAGES, Inbox
+from functions_alone.inbox import KEPT_MESSAGES, ChannelInbox
 from functions_alone.mail_server import MailServer
 from functions_alone.ports import HOST, Ports, StackError, listen
 from functions_alone.site import Site
@@ -25,7 +25,7 @@ CARD = "application/vnd.microsoft.card.adaptive"
 AT_ONCE = aiohttp.ClientTimeout(total=0.5)
 
 
-class CountingInbox(Inbox):
+class CountingInbox(ChannelInbox):
     """An inbox that counts what comes, kept or not."""
 
     come = 0

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from functions_alone.data_folder import FOLDERS, DataFolder, Layout
-from functions_alone.faults import Fault, LocalCode
+from functions_alone.faults import LocalCode, StackFault
 from functions_alone.ports import HOST, Ports, StackError
 from functions_alone.process import Command, Process
 from functions_alone.stack import Stack
@@ -33,7 +33,7 @@ def in_use(ports, name):
     """The fault of a port on which this process listens."""
     own = f"{Path(psutil.Process().cmdline()[0]).name} (process {os.getpid()})"
     facts = {"port": getattr(ports, name), "program": own}
-    return Fault(LocalCode.PORT_IN_USE, name.upper(), facts)
+    return StackFault(LocalCode.PORT_IN_USE, name.upper(), facts)
 
 
 async def test_a_part_that_loses_the_race_for_its_port_is_reported_with_the_variable(config_of):
@@ -62,7 +62,7 @@ async def test_two_stacks_cannot_use_one_data_folder(services, config_of):
     with pytest.raises(StackError) as raised:
         await Stack(config_of(data=services.config.data)).start()
     [fault] = raised.value.faults
-    assert fault == Fault(LocalCode.DATA_IN_USE, str(services.config.data))
+    assert fault == StackFault(LocalCode.DATA_IN_USE, str(services.config.data))
 
 
 async def test_a_folder_that_cannot_be_made_is_named(tmp_path, config_of):
@@ -100,7 +100,7 @@ async def test_a_part_that_is_late_is_named_with_what_it_said(tmp_path):
     finally:
         await process.kill()
     facts = {"seconds": "0", "missing": "the kettle", "log": str(log), "output": "hello"}
-    assert list(raised.value.faults) == [Fault(LocalCode.PART_NOT_READY, "sleeper", facts)]
+    assert list(raised.value.faults) == [StackFault(LocalCode.PART_NOT_READY, "sleeper", facts)]
 
 
 def test_nobody_else_on_the_machine_can_read_what_customers_sent(tmp_path):
