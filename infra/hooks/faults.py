@@ -108,7 +108,7 @@ TEMPLATES = {
 """Text of each code: what is wrong, then what to do. Names in braces are facts."""
 
 
-class Fault(NamedTuple):
+class HookFault(NamedTuple):
     """What keeps a hook from its work."""
 
     code: str
@@ -120,12 +120,12 @@ class Fault(NamedTuple):
 class HookError(Exception):
     """The hook cannot do its work."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: HookFault) -> None:
         super().__init__(*faults)
         self.faults = faults
 
 
-def text_of(fault: Fault) -> str:
+def text_of(fault: HookFault) -> str:
     """Return the words of a fault: what is wrong, what to do, and the code in brackets."""
     facts = {name: plain(value) for name, value in fault.facts.items()}
     return "{}: {} [{}]".format(
@@ -141,9 +141,9 @@ def plain(value: Any) -> str:
     return re.sub(" +", " ", shown).strip()[:LONGEST]
 
 
-def missing(environment: Mapping[str, str], *names: str) -> List[Fault]:
+def missing(environment: Mapping[str, str], *names: str) -> List[HookFault]:
     """Return a fault for each of the variables that is not set."""
-    return [Fault("variable-missing", name) for name in names if not environment.get(name)]
+    return [HookFault("variable-missing", name) for name in names if not environment.get(name)]
 
 
 def required(environment: Mapping[str, str], *names: str) -> List[str]:
@@ -154,11 +154,11 @@ def required(environment: Mapping[str, str], *names: str) -> List[str]:
     return [environment[name] for name in names]
 
 
-def number_faults(environment: Mapping[str, str], *names: str) -> List[Fault]:
+def number_faults(environment: Mapping[str, str], *names: str) -> List[HookFault]:
     """Return a fault for each of the variables that is set, but not to digits alone."""
     given = {name: environment.get(name) or "" for name in names}
     return [
-        Fault("number-invalid", name, {"value": value})
+        HookFault("number-invalid", name, {"value": value})
         for name, value in given.items()
         if value and not re.fullmatch("[0-9]+", value)
     ]
@@ -181,7 +181,7 @@ def run(heading: str, hook: Callable[[Mapping[str, str]], None]) -> None:
         sys.exit(INTERRUPTED)
 
 
-def report(heading: str, faults: Iterable[Fault]) -> None:
+def report(heading: str, faults: Iterable[HookFault]) -> None:
     """Print all faults together on standard error."""
     lines = [heading] + ["- " + text_of(fault) for fault in faults]
     print("\n".join(lines), file=sys.stderr)

@@ -13,9 +13,9 @@ import json
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Set
 
-from faults import Fault, HookError, text_of
+from faults import HookError, HookFault, text_of
 from manager import AzureError, Manager
-from waiting import Wait
+from waiting import WaitLimit
 
 INFRA = Path(__file__).resolve().parent.parent
 API = "api-version=2024-11-01"
@@ -59,13 +59,13 @@ def check(environment: Mapping[str, str], seconds: int) -> None:
         return
     if missing:
         facts = {"functions": sorted(missing), "options": options}
-        raise HookError(Fault("functions-missing", "Azure's list of functions", facts))
+        raise HookError(HookFault("functions-missing", "Azure's list of functions", facts))
     print("Azure knows all {} functions that queues and timers start.".format(len(names)))
 
 
 def _not_checked(reason: str, options: str) -> None:
     facts = {"reason": reason, "options": options}
-    print(text_of(Fault("functions-not-checked", "Azure's list of functions", facts)))
+    print(text_of(HookFault("functions-not-checked", "Azure's list of functions", facts)))
 
 
 def wanted(environment: Mapping[str, str]) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _known(environment: Mapping[str, str], names: Set[str], seconds: int) -> Set
     """
     manager = Manager(environment)
     site = "{}/providers/Microsoft.Web/sites/{}".format(manager.group, environment["APP_NAME"])
-    wait = Wait(seconds)
+    wait = WaitLimit(seconds)
     known = None
     while True:
         is_last = wait.is_over()

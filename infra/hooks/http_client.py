@@ -10,10 +10,10 @@ import urllib.parse
 import urllib.request
 from typing import Any, NamedTuple
 
-from faults import Fault, HookError
+from faults import HookError, HookFault
 
 
-class Answer(NamedTuple):
+class HookAnswer(NamedTuple):
     """An answer of any status."""
 
     status: int
@@ -29,7 +29,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Leave the redirect as it is: another page's answer says nothing of this one."""
 
 
-def send(request: urllib.request.Request, seconds: float) -> Answer:
+def send(request: urllib.request.Request, seconds: float) -> HookAnswer:
     """Return the answer; raise `NoAnswerError` if it is not complete after so many seconds.
 
     Raises `HookError` if this machine does not trust the server: no later try would change that.
@@ -48,19 +48,19 @@ def send(request: urllib.request.Request, seconds: float) -> Answer:
         result = found.get(timeout=seconds)
     except queue.Empty:
         raise NoAnswerError("no complete answer in {:.0f} s".format(seconds)) from None
-    if isinstance(result, Answer):
+    if isinstance(result, HookAnswer):
         return result
     cause = getattr(result, "reason", result)  # of a URLError
     if isinstance(cause, ssl.SSLCertVerificationError):
         host = urllib.parse.urlsplit(request.full_url).hostname or ""
-        raise HookError(Fault("certificate-untrusted", host, {"reason": cause}))
+        raise HookError(HookFault("certificate-untrusted", host, {"reason": cause}))
     raise NoAnswerError("{}: {}".format(type(result).__name__, result))
 
 
-def _exchange(request: urllib.request.Request, seconds: float) -> Answer:
+def _exchange(request: urllib.request.Request, seconds: float) -> HookAnswer:
     try:
         response: Any = urllib.request.build_opener(_NoRedirects).open(request, timeout=seconds)
     except urllib.error.HTTPError as refused:
         response = refused
     with response:
-        return Answer(response.getcode(), response.read())
+        return HookAnswer(response.getcode(), response.read())

@@ -6,8 +6,8 @@ import json
 import urllib.request
 from typing import Any, Iterator, Mapping
 
-from faults import Fault, HookError, required
-from http_client import Answer, NoAnswerError, send
+from faults import HookError, HookFault, required
+from http_client import HookAnswer, NoAnswerError, send
 from programs import azd_json
 
 SECONDS = 60
@@ -22,11 +22,11 @@ class AzureError(Exception):
         self.status, self.reason = status, reason
         """The status is 0 where no complete answer came."""
 
-    def fault(self, place: str) -> Fault:
+    def fault(self, place: str) -> HookFault:
         """Return the fault of whatever needed the answer."""
         if not self.status:
-            return Fault("azure-silent", place, {"reason": self.reason})
-        return Fault("azure-refused", place, {"status": self.status, "reason": self.reason})
+            return HookFault("azure-silent", place, {"reason": self.reason})
+        return HookFault("azure-refused", place, {"status": self.status, "reason": self.reason})
 
 
 class Client:
@@ -37,7 +37,7 @@ class Client:
         self.url = url
         found = azd_json("auth", "token", "--no-prompt", *scope)
         if not isinstance(found.get("token"), str):
-            raise HookError(Fault("output-unreadable", "azd auth token"))
+            raise HookError(HookFault("output-unreadable", "azd auth token"))
         self._token = found["token"]
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
@@ -65,7 +65,7 @@ class Client:
             path = (page.get("nextLink") or "").replace(self.url, "", 1)
 
 
-def _content_of(answer: Answer) -> Any:
+def _content_of(answer: HookAnswer) -> Any:
     if not 200 <= answer.status < 300:
         raise AzureError(answer.status, answer.body.decode(errors="replace"))
     try:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Dict
 
-from faults import Fault, HookError
+from faults import HookError, HookFault
 from programs import ROOT
 
 VARIABLE = re.compile(r"\$\{(\w+)=?([^}]*)\}")
@@ -25,4 +25,4 @@ def app_option(name: str) -> Any:
         return json.loads((ROOT / APP_OPTIONS).read_text(encoding="utf-8"))[name]
     except (OSError, ValueError, LookupError, TypeError) as error:
         facts = {"reason": error, "command": "git checkout " + APP_OPTIONS}
-        raise HookError(Fault("file-unreadable", APP_OPTIONS, facts)) from error
+        raise HookError(HookFault("file-unreadable", APP_OPTIONS, facts)) from error

@@ -11,10 +11,10 @@ import urllib.request
 from typing import List, Mapping, Tuple
 
 import functions
-from faults import Fault, HookError, missing, number_faults, run
+from faults import HookError, HookFault, missing, number_faults, run
 from http_client import NoAnswerError, send
 from programs import ROOT
-from waiting import Wait
+from waiting import WaitLimit
 
 sys.path.insert(1, str(ROOT))
 
@@ -42,12 +42,12 @@ def main(environment: Mapping[str, str]) -> None:
     _print_next_steps(environment)
 
 
-def _environment_faults(environment: Mapping[str, str]) -> List[Fault]:
+def _environment_faults(environment: Mapping[str, str]) -> List[HookFault]:
     names = ("AZURE_RESOURCE_GROUP", "APP_NAME", "APP_URL")
     faults = [*missing(environment, *names), *number_faults(environment, "POSTDEPLOY_SECONDS")]
     url = environment.get("APP_URL")
     if url and not is_private(url):
-        faults.append(Fault("url-invalid", "APP_URL", {"start": "https://"}))
+        faults.append(HookFault("url-invalid", "APP_URL", {"start": "https://"}))
     return faults
 
 
@@ -56,7 +56,7 @@ def wait_until_healthy(environment: Mapping[str, str], seconds: int) -> None:
 
     Raises it immediately if the certificate is not trusted here: the app may well be healthy.
     """
-    wait = Wait(seconds)
+    wait = WaitLimit(seconds)
     while True:
         limit = min(LONGEST_ANSWER, max(SHORTEST_ANSWER, wait.remaining()))
         status, text = _health(environment["APP_URL"], limit)
@@ -65,7 +65,7 @@ def wait_until_healthy(environment: Mapping[str, str], seconds: int) -> None:
             return
         if wait.is_over():
             facts = {"status": status, "text": text, "log": _log_command(environment)}
-            raise HookError(Fault("app-not-healthy", "APP_URL", facts))
+            raise HookError(HookFault("app-not-healthy", "APP_URL", facts))
         wait.pause(PAUSE_SECONDS, "Waiting until the app is healthy: {}".format(status))
 
 

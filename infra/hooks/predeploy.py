@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping
 
-from faults import Fault, HookError, run
+from faults import HookError, HookFault, run
 from package import FOLDER, STAMP, chosen_python, digest, read
 
 SHOWN = 12
@@ -22,21 +22,21 @@ def main(environment: Mapping[str, str]) -> None:
     print("The package fits.")
 
 
-def faults_of(environment: Mapping[str, str]) -> Iterator[Fault]:
+def faults_of(environment: Mapping[str, str]) -> Iterator[HookFault]:
     """Yield what is wrong with the package."""
     try:
         stamp = read((FOLDER / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        yield Fault("package-missing", FOLDER.name)
+        yield HookFault("package-missing", FOLDER.name)
         return
     provisioned = environment.get("DEPLOYED_PYTHON_VERSION") or chosen_python()
     if stamp.python != provisioned:
         facts = {"packed": stamp.python, "provisioned": provisioned}
-        yield Fault("package-python-differs", FOLDER.name, facts)
+        yield HookFault("package-python-differs", FOLDER.name, facts)
     present = digest()
     if stamp.digest != present:
         facts = {"packed": stamp.digest[:SHOWN], "present": present[:SHOWN]}
-        yield Fault("package-outdated", FOLDER.name, facts)
+        yield HookFault("package-outdated", FOLDER.name, facts)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Mapping
 
-from faults import Fault, HookError, run
+from faults import HookError, HookFault, run
 from package import FOLDER, PARTIAL, REQUIREMENTS, STAMP, Stamp, chosen_python, digest
 from parameters import APP_OPTIONS
 from programs import ROOT, path_of
@@ -27,7 +27,7 @@ def main(environment: Mapping[str, str]) -> None:
     version = chosen_python()
     if not re.fullmatch(r"3\.[0-9]+", version):
         facts = {"value": version, "example": "3.13"}
-        raise HookError(Fault("python-version-invalid", APP_OPTIONS, facts))
+        raise HookError(HookFault("python-version-invalid", APP_OPTIONS, facts))
     stamp = Stamp(version, digest())
     try:
         _remove(PARTIAL)
@@ -35,7 +35,7 @@ def main(environment: Mapping[str, str]) -> None:
         (PARTIAL / STAMP).write_text(stamp.text(), encoding="utf-8")
         replace()
     except OSError as error:
-        raise HookError(Fault("folder-unusable", FOLDER.name, {"reason": error})) from error
+        raise HookError(HookFault("folder-unusable", FOLDER.name, {"reason": error})) from error
     finally:
         shutil.rmtree(str(PARTIAL), ignore_errors=True)
     print("Packed for Python {} on x86_64 Linux.".format(version))
@@ -62,10 +62,10 @@ def _install(name: str, command: List[str]) -> None:
         code = subprocess.run(command, check=False).returncode
     except OSError as error:
         facts = {"exit": "none", "output": error}
-        raise HookError(Fault("program-failed", name, facts)) from error
+        raise HookError(HookFault("program-failed", name, facts)) from error
     if code:
         facts = {"exit": code, "python": sys.executable}
-        raise HookError(Fault("install-failed", name, facts))
+        raise HookError(HookFault("install-failed", name, facts))
 
 
 def replace() -> None:

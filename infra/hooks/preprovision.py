@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any, Iterator, List, Mapping
 
-from faults import Fault, HookError, number_faults, run
+from faults import HookError, HookFault, number_faults, run
 from parameters import APP_OPTIONS, app_option, variables
 from programs import ROOT, azd
 
@@ -57,7 +57,7 @@ def _settings() -> List[Setting]:
     except (OSError, ValueError, LookupError, TypeError) as error:
         facts = {"reason": error, "command": "make declared ARGS=--write"}
         place = str(SERVICES.relative_to(ROOT))
-        raise HookError(Fault("file-unreadable", place, facts)) from error
+        raise HookError(HookFault("file-unreadable", place, facts)) from error
     return settings
 
 
@@ -72,12 +72,12 @@ def _answer() -> str:
     return sys.stdin.readline()  # empty after Ctrl-D
 
 
-def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fault]:
+def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[HookFault]:
     """Yield a fault for each setting with which the app could not be deployed or could not work."""
     yield from _parameter_faults(values)
     simulated = values.get(SIMULATED) or "false"
     if simulated == "true" and values.get("FRONT_DOOR_ID"):
-        yield Fault("front-door-simulated", "FRONT_DOOR_ID")
+        yield HookFault("front-door-simulated", "FRONT_DOOR_ID")
     if simulated == "false":
         for setting in settings:
             yield from _setting_faults(setting, values.get(setting["name"]) or "")
@@ -86,34 +86,34 @@ def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fa
     yield from _change_faults(values)
 
 
-def _parameter_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+def _parameter_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
     for name, default in variables().items():
         value = values.get(name) or ""
         if default in ("true", "false") and value not in ("", "true", "false"):
-            yield Fault("switch-invalid", name, {"value": value})
+            yield HookFault("switch-invalid", name, {"value": value})
     yield from number_faults(values, "MONTHLY_BUDGET")
 
 
-def _setting_faults(setting: Setting, value: str) -> Iterator[Fault]:
+def _setting_faults(setting: Setting, value: str) -> Iterator[HookFault]:
     """Yield what is wrong with a setting of an agent, without its value: it may be a secret."""
     name, kind = setting["name"], setting["kind"]
     if not value and setting["required"]:
-        yield Fault("setting-missing", name, {"kind": kind})
+        yield HookFault("setting-missing", name, {"kind": kind})
     elif value and kind == "address" and not (value.startswith("https:") and is_private(value)):
-        yield Fault("url-invalid", name, {"start": "https://"})
+        yield HookFault("url-invalid", name, {"start": "https://"})
 
 
-def _channel_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+def _channel_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
     """Yield what is wrong with the channels to people, without the addresses: they are secrets."""
     for name, starts in CHANNELS.items():
         value = values.get(name) or ""
         if value and not value.startswith((*starts, REFERENCE)):
-            yield Fault("channel-invalid", name, {"start": " or ".join(starts)})
+            yield HookFault("channel-invalid", name, {"start": " or ".join(starts)})
     if values.get("SMTP_URL") and not values.get("SMTP_SENDER"):
-        yield Fault("sender-missing", "SMTP_SENDER")
+        yield HookFault("sender-missing", "SMTP_SENDER")
 
 
-def _range_faults(value: str) -> Iterator[Fault]:
+def _range_faults(value: str) -> Iterator[HookFault]:
     """Yield a fault unless it is one address or range: Azure takes nothing else."""
     if not value:
         return
@@ -124,20 +124,20 @@ def _range_faults(value: str) -> Iterator[Fault]:
         is_range = False
     if not is_range:
         facts = {"name": "deployFrom", "value": value, "example": "203.0.113.0/24"}
-        yield Fault("range-invalid", APP_OPTIONS, facts)
+        yield HookFault("range-invalid", APP_OPTIONS, facts)
 
 
-def _change_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+def _change_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
     """Yield a fault for each change that Azure does not make; azd keeps what is deployed."""
     isolated = (values.get("DEPLOYED_NETWORK_ISOLATION") or "").lower()
     wanted = values.get("NETWORK_ISOLATION") or "false"
     if isolated and wanted in ("true", "false") and isolated != wanted:
         facts = {"deployed": isolated, "wanted": wanted}
-        yield Fault("not-in-place", "NETWORK_ISOLATION", facts)
+        yield HookFault("not-in-place", "NETWORK_ISOLATION", facts)
     kept = (values.get("DEPLOYED_REDUNDANCY") or "").lower()
     redundancy = (values.get("REDUNDANCY") or variables()["REDUNDANCY"]).lower()
     if kept and kept != redundancy and {kept, redundancy} != CONVERTIBLE:
-        yield Fault("not-in-place", "REDUNDANCY", {"deployed": kept, "wanted": redundancy})
+        yield HookFault("not-in-place", "REDUNDANCY", {"deployed": kept, "wanted": redundancy})
 
 
 if __name__ == "__main__":

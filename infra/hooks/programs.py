@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Sequence
 
-from faults import Fault, HookError
+from faults import HookError, HookFault
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 """The project's folder. azd starts a hook in the folder of its file."""
@@ -29,13 +29,13 @@ def azd(*arguments: str) -> str:
         )
     except OSError as error:
         facts = {"exit": "none", "output": error}
-        raise HookError(Fault("program-failed", place, facts)) from error
+        raise HookError(HookFault("program-failed", place, facts)) from error
     # azd prints its errors on standard output.
     output = ran.stdout.decode(errors="replace")
     if ran.returncode:
         text = output + ran.stderr.decode(errors="replace")
         facts = {"exit": ran.returncode, "output": text}
-        raise HookError(Fault("program-failed", place, facts))
+        raise HookError(HookFault("program-failed", place, facts))
     return output
 
 
@@ -48,7 +48,7 @@ def azd_json(*arguments: str) -> Any:
         found = None
     if not isinstance(found, dict):
         # Without the output: it may hold a token, or the secrets of the environment.
-        raise HookError(Fault("output-unreadable", _place(arguments)))
+        raise HookError(HookFault("output-unreadable", _place(arguments)))
     return found
 
 
@@ -61,5 +61,5 @@ def path_of(program: str, folder: Any = None) -> str:
     """Return where a program is, on the path or in a folder; raise `HookError` if it is not."""
     found = shutil.which(program, path=None if folder is None else str(folder))
     if found is None:
-        raise HookError(Fault("program-missing", program))
+        raise HookError(HookFault("program-missing", program))
     return found

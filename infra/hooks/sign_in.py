@@ -11,7 +11,7 @@ import urllib.parse
 import uuid
 from typing import Any, Mapping, Tuple
 
-from faults import Fault, HookError, required, run, text_of
+from faults import HookError, HookFault, required, run, text_of
 from manager import AzureError, Client, Graph, Manager
 from programs import azd, azd_json
 
@@ -30,7 +30,7 @@ def main(environment: Environment) -> None:
     """Make the registration and tell azd; raise `HookError` with what is left if that fails."""
     values = {**environment, **azd_json("env", "get-values")}
     if values.get(CLIENT_ID):
-        raise HookError(Fault("sign-in-exists", CLIENT_ID, {"client": values[CLIENT_ID]}))
+        raise HookError(HookFault("sign-in-exists", CLIENT_ID, {"client": values[CLIENT_ID]}))
     required(values, *NEEDED, "AZURE_TENANT_ID")
     name = "operators-" + values["AZURE_ENV_NAME"]
     try:
@@ -55,7 +55,7 @@ def identity_of(manager: Manager) -> str:
     ]
     if len(ids) != 1 or not ids[0]:
         facts = {"name": IDENTITY, "count": len(list(filter(None, ids)))}
-        raise HookError(Fault("identity-not-found", "AZURE_RESOURCE_GROUP", facts))
+        raise HookError(HookFault("identity-not-found", "AZURE_RESOURCE_GROUP", facts))
     return str(ids[0])
 
 
@@ -68,7 +68,7 @@ def reject_present(graph: Client, name: str) -> None:
     query = urllib.parse.urlencode({"$filter": named, "$select": "appId"})
     clients = [application["appId"] for application in graph.items("/v1.0/applications?" + query)]
     if clients:
-        raise HookError(Fault("registration-exists", name, {"clients": clients}))
+        raise HookError(HookFault("registration-exists", name, {"clients": clients}))
 
 
 def create(graph: Client, name: str, url: str) -> Tuple[str, str]:
@@ -82,7 +82,7 @@ def create(graph: Client, name: str, url: str) -> Tuple[str, str]:
         if isinstance(error, AzureError) and 400 <= error.status < 500:
             raise
         facts = {"name": name, "reason": _reason(error, name)}
-        raise HookError(Fault("registration-unknown", name, facts)) from error
+        raise HookError(HookFault("registration-unknown", name, facts)) from error
 
 
 def _reason(error: BaseException, name: str) -> str:
@@ -136,7 +136,7 @@ def complete(graph: Client, name: str, calls: Any, client: str) -> None:
             _call_patiently(graph, method, path, body)
     except (AzureError, HookError, KeyboardInterrupt) as error:
         facts = {"client": client, "reason": _reason(error, name)}
-        raise HookError(Fault("registration-incomplete", name, facts)) from error
+        raise HookError(HookFault("registration-incomplete", name, facts)) from error
 
 
 def _ids_of(made: Any) -> Tuple[str, str]:
@@ -183,7 +183,7 @@ def store(name: str, client: str) -> None:
         azd("env", "set", CLIENT_ID, client)
     except (HookError, KeyboardInterrupt) as error:
         facts = {"client": client, "reason": _reason(error, name)}
-        raise HookError(Fault("registration-not-stored", name, facts)) from error
+        raise HookError(HookFault("registration-not-stored", name, facts)) from error
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import time
 REPORT_SECONDS = 30
 
 
-class Wait:
+class WaitLimit:
     """How long to wait for something that changes by itself."""
 
     def __init__(self, seconds: int) -> None:

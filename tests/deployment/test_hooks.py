@@ -18,8 +18,8 @@ from tests.support.hooks import HOOKS, SIGNED_IN, Project, oldest_python
 from tests.support.service_urls import NOT_PRIVATE, PRIVATE
 
 OF_HOOKS = runpy.run_path(str(HOOKS / "faults.py"))
-LONGEST, TEMPLATES, Fault, text_of = map(
-    OF_HOOKS.__getitem__, ("LONGEST", "TEMPLATES", "Fault", "text_of")
+LONGEST, TEMPLATES, HookFault, text_of = map(
+    OF_HOOKS.__getitem__, ("LONGEST", "TEMPLATES", "HookFault", "text_of")
 )
 MODULES = sorted(HOOKS.glob("*.py"))
 SHARED = [ROOT / "engine/__init__.py", ROOT / "engine/urls.py"]
@@ -121,7 +121,7 @@ def test_every_fault_has_words():
 def test_the_words_of_a_fault_have_all_that_is_known(code):
     """The place first, every fact, and the code at the end: a person can look for it, and a test compare it."""
     names = {name for _, name, _, _ in string.Formatter().parse(TEMPLATES[code]) if name}
-    text = text_of(Fault(code, "PLACE", {name: f"<{name}>" for name in names}))
+    text = text_of(HookFault(code, "PLACE", {name: f"<{name}>" for name in names}))
     assert text.startswith("PLACE: ")
     assert text.endswith(f" [{code}]")
     assert [name for name in names if f"<{name}>" not in text] == []
@@ -138,7 +138,7 @@ def test_the_words_of_a_fault_have_all_that_is_known(code):
 )
 def test_what_others_said_is_one_line(value, shown):
     """A terminal obeys no part of it, and it hides nothing else."""
-    text = text_of(Fault("program-failed", "azd", {"exit": 1, "output": value}))
+    text = text_of(HookFault("program-failed", "azd", {"exit": 1, "output": value}))
     assert text.partition(". ")[2] == f"{shown} [program-failed]"
 
 
