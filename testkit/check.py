@@ -15,7 +15,7 @@ from engine.declarations.service_forms import Form
 from engine.domain.errors import RejectedError, TransientError
 from engine.domain.messages import OPERATION
 from testkit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
-from testkit.checks import Service, Verdict, findings
+from testkit.checks import CheckedService, Verdict, findings
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 WORKS, FAILS, NOT_TRIED = 0, 1, 2
@@ -41,7 +41,7 @@ async def _check(options: argparse.Namespace) -> int:
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         token = setting(options.token_from) if options.token_from else None
         there = remote(agent, url, token, session)
-        service = Service(
+        service = CheckedService(
             post=Caller(remote=there, timeout=options.timeout, patience=options.patience).post,
             do=options.do,
             undo=options.undo,
@@ -77,7 +77,7 @@ def _needs_answer(form: Form, undo: str | None) -> bool:
     return any(field.partition(".")[0] == "result" for field in fields)
 
 
-async def _tell(service: Service) -> int:
+async def _tell(service: CheckedService) -> int:
     """Print each finding as it is made; return the exit code."""
     code = WORKS
     async for found in findings(service):
@@ -93,7 +93,7 @@ async def _tell(service: Service) -> int:
     return code
 
 
-def _agreed(service: Service, url: str) -> bool:
+def _agreed(service: CheckedService, url: str) -> bool:
     """Ask a person whether effects may be made; without one, the answer is no."""
     undone = f", of which {service.undo} takes some back" if service.undo else ""
     print(f"This calls {service.do} at {url}, with up to {service.effects} effects{undone}.")

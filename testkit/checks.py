@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class CheckResult:
     """The result of one check."""
 
     name: str
@@ -53,7 +53,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Service:
+class CheckedService:
     """A service, and what it is asked."""
 
     post: Post
@@ -78,7 +78,7 @@ class Service:
         return 3 + sum(given is not None for given in (self.undo, self.other, self.refused))
 
 
-async def findings(service: Service) -> AsyncIterator[Finding]:
+async def findings(service: CheckedService) -> AsyncIterator[CheckResult]:
     """Yield the result of each check, as it ends."""
     yield await same_key_twice(service)
     yield await twice_at_once(service)
@@ -92,7 +92,7 @@ async def findings(service: Service) -> AsyncIterator[Finding]:
         yield await refusal(service, service.refused)
 
 
-async def same_key_twice(service: Service) -> Finding:
+async def same_key_twice(service: CheckedService) -> CheckResult:
     """Expect the same answer for the same key, and another one for another key."""
     name, key = "the same key twice", _new_key()
     first = await service.post(service.do, key, service.content)
@@ -104,11 +104,11 @@ async def same_key_twice(service: Service) -> Finding:
         return _failed(name, f"then {_difference(first, again)}: perhaps a second effect")
     if other == first:
         what = "one answer, but another key has it too: whether there was one effect is not seen"
-        return Finding(name=name, verdict=Verdict.NOTE, what=what)
+        return CheckResult(name=name, verdict=Verdict.NOTE, what=what)
     return _ok(name, "one effect, and the same answer")
 
 
-async def twice_at_once(service: Service) -> Finding:
+async def twice_at_once(service: CheckedService) -> CheckResult:
     """Expect that of two calls at a time one is done, and the other waits or is told 409."""
     name, key = "twice at once", _new_key()
     both = await asyncio.gather(*(service.post(service.do, key, service.content) for _ in range(2)))
@@ -123,7 +123,7 @@ async def twice_at_once(service: Service) -> Finding:
     return _ok(name, "409 while under way" if len(done) == 1 else "the same answer for both")
 
 
-async def other_content(service: Service, content: Mapping[str, Any]) -> Finding:
+async def other_content(service: CheckedService, content: Mapping[str, Any]) -> CheckResult:
     """Expect that a key which was used for something else is refused."""
     name, key = "the same key, other content", _new_key()
     first = await service.post(service.do, key, service.content)
@@ -132,11 +132,11 @@ async def other_content(service: Service, content: Mapping[str, Any]) -> Finding
         return _ok(name, f"{other.status}: refused")
     if other == first:
         what = "the first answer: no second effect, but a mistake of the caller stays unseen"
-        return Finding(name=name, verdict=Verdict.NOTE, what=what)
+        return CheckResult(name=name, verdict=Verdict.NOTE, what=what)
     return _failed(name, f"{_difference(first, other)}; expected 422")
 
 
-async def undo_of_unknown(service: Service, undo: str) -> Finding:
+async def undo_of_unknown(service: CheckedService, undo: str) -> CheckResult:
     """Expect that an undo refuses a key which the service has never seen from then on."""
     name, key = "undo of an unknown key", _new_key()
     undone = await service.post(undo, key, {**service.content, "result": {}})
@@ -149,7 +149,7 @@ async def undo_of_unknown(service: Service, undo: str) -> Finding:
     return _ok(name, f"it is undone, and {done.status} from then on")
 
 
-async def undo_of_done(service: Service, undo: str) -> Finding:
+async def undo_of_done(service: CheckedService, undo: str) -> CheckResult:
     """Expect that an undo can be repeated, and that what was undone is not done again."""
     name, key = "undo of what was done", _new_key()
     first = await service.post(service.do, key, service.content)
@@ -166,7 +166,7 @@ async def undo_of_done(service: Service, undo: str) -> Finding:
     return _ok(name, f"undone once, and {done.status} from then on")
 
 
-async def refusal(service: Service, refused: Mapping[str, Any]) -> Finding:
+async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckResult:
     """Expect a final status, and tell whether the key stays refused."""
     name, key = "a refusal", _new_key()
     first = await service.post(service.do, key, refused)
@@ -179,19 +179,21 @@ async def refusal(service: Service, refused: Mapping[str, Any]) -> Finding:
         remembers = "the key is free again: it remembers no refusals"
     else:
         remembers = "the key stays refused: declare remembers_refusals=True"
-    return Finding(name=name, verdict=Verdict.NOTE, what=f"{first.status}; {statuses}{remembers}")
+    return CheckResult(
+        name=name, verdict=Verdict.NOTE, what=f"{first.status}; {statuses}{remembers}"
+    )
 
 
 def _new_key() -> str:
     return f"kit-check-{uuid4().hex}:check"
 
 
-def _ok(name: str, what: str) -> Finding:
-    return Finding(name=name, verdict=Verdict.OK, what=what)
+def _ok(name: str, what: str) -> CheckResult:
+    return CheckResult(name=name, verdict=Verdict.OK, what=what)
 
 
-def _failed(name: str, what: str) -> Finding:
-    return Finding(name=name, verdict=Verdict.FAILED, what=what)
+def _failed(name: str, what: str) -> CheckResult:
+    return CheckResult(name=name, verdict=Verdict.FAILED, what=what)
 
 
 def _difference(one: CallResult, other: CallResult) -> str:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class RememberedAnswer:
     """An answer over HTTP."""
 
     status: int
@@ -26,7 +26,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class RememberedCall:
     """A call with a key: under way, or answered."""
 
     path: str
@@ -34,23 +34,23 @@ class Call:
     token: str
     """Tells this call from the others with the same key."""
     since: datetime
-    answer: Answer | None = None
+    answer: RememberedAnswer | None = None
     """None while it is under way."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
+class RememberedKey:
     """All that is remembered of one key."""
 
-    calls: Mapping[str, Call] = field(default_factory=dict)
+    calls: Mapping[str, RememberedCall] = field(default_factory=dict)
     """By path, so that an undo may have the key of what it takes back."""
     undone: frozenset[str] = frozenset()
     """The paths that are refused from now on."""
 
 
-NOTHING_KNOWN = Key()
+NOTHING_KNOWN = RememberedKey()
 
-Change = Callable[[Key], tuple[Key, T]]
+Change = Callable[[RememberedKey], tuple[RememberedKey, T]]
 """Returns the key as it is from now on, and a result."""
 
 
@@ -72,7 +72,7 @@ class MemoryKeys:
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
-        self._keys: dict[str, tuple[datetime, Key]] = {}
+        self._keys: dict[str, tuple[datetime, RememberedKey]] = {}
 
     async def update(self, key: str, change: Change[T]) -> T:
         """See `KeyStore.update`."""
@@ -133,13 +133,13 @@ class SqliteKeys:
             return database.execute("DELETE FROM keys WHERE changed < ?", old).rowcount
 
 
-def _written(key: Key) -> str:
+def _written(key: RememberedKey) -> str:
     return json.dumps(
         {"calls": [_of_call(call) for call in key.calls.values()], "undone": sorted(key.undone)}
     )
 
 
-def _of_call(call: Call) -> dict[str, Any]:
+def _of_call(call: RememberedCall) -> dict[str, Any]:
     answer = None
     if call.answer:
         body = base64.b64encode(call.answer.body).decode()
@@ -153,18 +153,22 @@ def _of_call(call: Call) -> dict[str, Any]:
     }
 
 
-def _read(text: str) -> Key:
+def _read(text: str) -> RememberedKey:
     record = json.loads(text)
     calls = [_call(call) for call in record["calls"]]
-    return Key(calls={call.path: call for call in calls}, undone=frozenset(record["undone"]))
+    return RememberedKey(
+        calls={call.path: call for call in calls}, undone=frozenset(record["undone"])
+    )
 
 
-def _call(record: Mapping[str, Any]) -> Call:
+def _call(record: Mapping[str, Any]) -> RememberedCall:
     answer = None
     if record["answer"]:
         status, content_type, body = record["answer"]
-        answer = Answer(status=status, content_type=content_type, body=base64.b64decode(body))
-    return Call(
+        answer = RememberedAnswer(
+            status=status, content_type=content_type, body=base64.b64decode(body)
+        )
+    return RememberedCall(
         path=record["path"],
         fingerprint=record["fingerprint"],
         token=record["token"],

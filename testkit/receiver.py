@@ -14,7 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from .keys import Answer, Call, Key, KeyStore  # relative, so that both files can be copied
+from .keys import (  # relative, so that both files can be copied
+    KeyStore,
+    RememberedAnswer,
+    RememberedCall,
+    RememberedKey,
+)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -64,8 +69,8 @@ class Receiver:
         else:
             await _send(send, await self._answer(key, scope, body))
 
-    async def _answer(self, key: str, scope: Scope, body: bytes) -> Answer:
-        call = Call(
+    async def _answer(self, key: str, scope: Scope, body: bytes) -> RememberedAnswer:
+        call = RememberedCall(
             path=scope["path"],
             fingerprint=fingerprint(scope["method"], body),
             token=uuid4().hex,
@@ -84,7 +89,9 @@ class Receiver:
         return answer
 
 
-def begin(key: Key, call: Call, undoes: str | None, expired: datetime) -> tuple[Key, Answer | None]:
+def begin(
+    key: RememberedKey, call: RememberedCall, undoes: str | None, expired: datetime
+) -> tuple[RememberedKey, RememberedAnswer | None]:
     """Return the key as it is from now on, and the answer, or None if the call has to be made.
 
     Calls since before `expired` have ended. An undo refuses what it takes back from now on, whether
@@ -100,10 +107,10 @@ def begin(key: Key, call: Call, undoes: str | None, expired: datetime) -> tuple[
     if any(earlier.answer is None and earlier.since > expired for earlier in key.calls.values()):
         return key, problem(409, "a call with this key is under way")
     undone = key.undone | {undoes} if undoes else key.undone
-    return Key(calls={**key.calls, call.path: call}, undone=undone), None
+    return RememberedKey(calls={**key.calls, call.path: call}, undone=undone), None
 
 
-def end(key: Key, call: Call, answer: Answer | None) -> Key:
+def end(key: RememberedKey, call: RememberedCall, answer: RememberedAnswer | None) -> RememberedKey:
     """Return the key after a call; None for the answer of a call that was cut off.
 
     A call that another one has replaced in the meantime changes nothing.
@@ -114,7 +121,7 @@ def end(key: Key, call: Call, answer: Answer | None) -> Key:
     calls = {path: earlier for path, earlier in key.calls.items() if path != call.path}
     if answer is not None and 200 <= answer.status < 300 and answer.status != 202:
         calls[call.path] = replace(call, answer=answer)
-    return Key(calls=calls, undone=key.undone)
+    return RememberedKey(calls=calls, undone=key.undone)
 
 
 def fingerprint(method: str, body: bytes) -> str:
@@ -124,10 +131,10 @@ def fingerprint(method: str, body: bytes) -> str:
     return hashlib.sha256(method.encode() + b" " + body).hexdigest()
 
 
-def problem(status: int, detail: str) -> Answer:
+def problem(status: int, detail: str) -> RememberedAnswer:
     """Return problem details (RFC 9457)."""
     body = json.dumps({"status": status, "detail": detail}).encode()
-    return Answer(status=status, content_type="application/problem+json", body=body)
+    return RememberedAnswer(status=status, content_type="application/problem+json", body=body)
 
 
 def _header(scope: Scope, name: bytes) -> str:
@@ -148,7 +155,7 @@ async def _body(receive: Receive) -> bytes | None:
     return body
 
 
-async def _ask(app: Application, scope: Scope, body: bytes) -> Answer:
+async def _ask(app: Application, scope: Scope, body: bytes) -> RememberedAnswer:
     """Return the answer of the service's own handler."""
     status, content_type, parts = 500, "", list[bytes]()
 
@@ -163,10 +170,10 @@ async def _ask(app: Application, scope: Scope, body: bytes) -> Answer:
             parts.append(message.get("body", b""))
 
     await app(scope, receive, send)
-    return Answer(status=status, content_type=content_type, body=b"".join(parts))
+    return RememberedAnswer(status=status, content_type=content_type, body=b"".join(parts))
 
 
-async def _send(send: Send, answer: Answer) -> None:
+async def _send(send: Send, answer: RememberedAnswer) -> None:
     headers = [(b"content-type", answer.content_type.encode("latin-1"))]
     if answer.replayed:
         headers.append((b"idempotent-replayed", b"true"))

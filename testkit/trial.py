@@ -30,13 +30,13 @@ from testkit.exploration.explorer import Limit
 from testkit.exploration.trial import (
     ORDER_ID,
     Coverage,
+    ExplorationOptions,
     Seen,
-    Wanted,
     anything,
     explore_order,
     silent,
 )
-from testkit.world import World
+from testkit.world import AppWorld
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """A Monday."""
@@ -61,7 +61,7 @@ class Trial:
         """
         _refuse_unknown(settings)
         _refuse_running_loop()
-        self._world = World(business, begins, settings)
+        self._world = AppWorld(business, begins, settings)
         self._finalizer = weakref.finalize(self, self._world.end)
         self._numbers = count(1)
 
@@ -154,7 +154,7 @@ class Trial:
             content, workflow = self._sample(workflow)
         body = self._submission(ORDER_ID, content, workflow, not_before)
         shows_progress = sys.stderr.isatty() if progress is None else progress
-        wanted = Wanted(
+        wanted = ExplorationOptions(
             faults=faults,
             acts=acts,
             limit=Limit(states=states, seconds=seconds),

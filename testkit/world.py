@@ -118,7 +118,7 @@ class DeliveringBus(MemoryBus):
             self._deliver(message)
 
 
-class World:
+class AppWorld:
     """One instance of the app, its services and its timers; it stands still unless it is run."""
 
     def __init__(self, business: Business, begins: datetime, settings: Mapping[str, Any]) -> None:

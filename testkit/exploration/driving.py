@@ -14,13 +14,13 @@ from engine.concurrency import results_of
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class PortCall:
     """Something that a handler asks of the world; awaiting it hands it to the explorer."""
 
     name: str
     args: tuple[Any, ...] = ()
 
-    def __await__(self) -> Generator["Effect", Any, Any]:
+    def __await__(self) -> Generator["PortCall", Any, Any]:
         return (yield self)
 
 
@@ -82,7 +82,7 @@ class Handler:
     slot: str
     job: Job
     log: tuple[Answer, ...] = ()
-    pending: Effect | None = None
+    pending: PortCall | None = None
     since: Any = None
     """When it began to wait."""
     belief: Any = None
@@ -131,7 +131,7 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 
 def run(
     handler: Handler, begin: Begin, ask: Callable[[str], Any]
-) -> tuple[Handler, Effect | Ended]:
+) -> tuple[Handler, PortCall | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
     tape = Tape(log=list(handler.log), ask=ask, belief=handler.belief)
     coroutine = begin(tape, handler)
@@ -148,12 +148,12 @@ def run(
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is for the explorer to judge
         return _stopped(handler, tape), Ended(error)
     coroutine.close()
-    if not isinstance(effect, Effect):
+    if not isinstance(effect, PortCall):
         raise TypeError(f"a handler waits for what no port offers: {effect!r}")
     return _stopped(handler, tape, effect), effect
 
 
-def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Handler:
+def _stopped(handler: Handler, tape: Tape, effect: PortCall | None = None) -> Handler:
     belief = handler.belief if effect else tape.belief
     return replace(handler, log=tuple(tape.log), pending=effect, belief=belief)
 
@@ -184,7 +184,7 @@ async def settle_one_by_one(
 
 async def _places(count: int) -> Sequence[int]:
     places = range(count)
-    return places[::-1] if count > 1 and await Effect("choose") else places
+    return places[::-1] if count > 1 and await PortCall("choose") else places
 
 
 async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:

@@ -18,7 +18,7 @@ from testkit.exploration.world import World
 
 
 @dataclass(kw_only=True)
-class Explored:
+class ExplorationResult:
     """What was seen."""
 
     states: int = 0
@@ -171,7 +171,7 @@ def explore(
     bounds: Mapping[str, timedelta] = MappingProxyType({}),
     limit: Limit = UNLIMITED,
     watch: Watch = _look_away,
-) -> Explored:
+) -> ExplorationResult:
     """Go through all states; raises `FoundError` for the nearest in which something does not hold.
 
     Also if from some state an order may take longer to its end than `bounds` says, though nothing
@@ -179,7 +179,7 @@ def explore(
     each state with all that can happen next, and may raise an `AssertionError` too.
     """
     forget()
-    search, seen, began = _Search(), Explored(), time.process_time()
+    search, seen, began = _Search(), ExplorationResult(), time.process_time()
     search.add(beginning, 0, "")
     waiting = deque([(0, beginning)])
     while waiting:
@@ -200,7 +200,7 @@ def explore(
 
 
 def _look_at(
-    search: _Search, seen: Explored, number: int, world: World, watch: Watch
+    search: _Search, seen: ExplorationResult, number: int, world: World, watch: Watch
 ) -> Sequence[Move]:
     """Check one state; return all that can happen next."""
     try:
@@ -220,7 +220,7 @@ def _look_at(
 
 
 def _reached(
-    search: _Search, seen: Explored, number: int, following: Sequence[Move]
+    search: _Search, seen: ExplorationResult, number: int, following: Sequence[Move]
 ) -> Iterator[tuple[int, World]]:
     """Take what can happen next; yield the states in which nobody has been before."""
     for move in following:

@@ -62,7 +62,7 @@ from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth, hold_of
 from testkit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
-from testkit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
+from testkit.exploration.driving import Answer, Handler, HealthRows, Job, PortCall, Returned
 from testkit.exploration.due import may_go_on
 from testkit.exploration.notification_checks import (
     OF_ENDS,
@@ -1110,7 +1110,7 @@ def _is_recorded(world: World, handler: Handler) -> None:
     demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
 
 
-def check_read(world: World, handler: Handler, effect: Effect) -> None:
+def check_read(world: World, handler: Handler, effect: PortCall) -> None:
     """Check a look at the store: who sweeps has the lease at each page (SUP-5).
 
     It is no fence for what follows.
@@ -1184,7 +1184,7 @@ def _steps(world: World, action: str) -> set[str]:
     return {key.split(":")[1] for key, done in found if done == action}
 
 
-def check_effect(world: World, handler: Handler, effect: Effect) -> None:
+def check_effect(world: World, handler: Handler, effect: PortCall) -> None:
     """Check what a handler is about to do."""
     if effect.name == "call":
         _called_in_time(world, effect.args[0])

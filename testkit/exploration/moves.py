@@ -31,11 +31,11 @@ from testkit.exploration.deployment import (
 )
 from testkit.exploration.driving import (
     Answer,
-    Effect,
     Ended,
     Handler,
     HealthRows,
     Job,
+    PortCall,
     Raised,
     Returned,
     run,
@@ -272,7 +272,7 @@ def _begun(world: World, slot: str, job: Job, label: str) -> Move:
 # What handlers do
 
 
-_runs: dict[tuple[Any, ...], tuple[Handler, Effect | Ended, int]] = {}
+_runs: dict[tuple[Any, ...], tuple[Handler, PortCall | Ended, int]] = {}
 
 
 def forget() -> None:
@@ -281,7 +281,7 @@ def forget() -> None:
     forget_texts()
 
 
-def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
+def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int]:
     """Run the handler on its log.
 
     That is remembered, for in most worlds where it stands here it learns the same.
@@ -330,7 +330,7 @@ def _go_on(world: World, handler: Handler) -> World:
         handler = handler.with_answer(answer)
 
 
-def _is_read(world: World, effect: Effect) -> bool:
+def _is_read(world: World, effect: PortCall) -> bool:
     is_settled = effect.name == "choose" and not world.deployed.either_way
     return effect.name in READS or is_settled
 
@@ -371,7 +371,7 @@ def _given_back(world: World, handler: Handler) -> World:
     )
 
 
-def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer]:
+def _read(world: World, handler: Handler, effect: PortCall) -> tuple[World, Answer]:
     if effect.name == "acquire":
         (slot,) = effect.args
         if world.lease and world.lease[0] != slot and world.lease[1] > world.now:

@@ -13,7 +13,7 @@ from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
 from engine.storage.orders import OrderStore
 from testkit.exploration.deployment import Answer
-from testkit.exploration.driving import Effect, Tape
+from testkit.exploration.driving import PortCall, Tape
 
 RETRY_AFTER = timedelta(seconds=2)
 ASK_AGAIN = timedelta(seconds=3)
@@ -28,23 +28,23 @@ class Store:
 
     async def load(self, order_id: str) -> Any:
         """See `OrderStore.load`."""
-        return await Effect("load", (order_id,))
+        return await PortCall("load", (order_id,))
 
     async def commit(self, change: Change) -> Any:
         """See `OrderStore.commit`."""
-        return await Effect("commit", (change,))
+        return await PortCall("commit", (change,))
 
     async def committed(self, change: Change) -> Any:
         """See `OrderStore.committed`."""
-        return await Effect("committed", (change,))
+        return await PortCall("committed", (change,))
 
     async def note(self, note: Note) -> None:
         """See `OrderStore.note`."""
-        await Effect("note", (note,))
+        await PortCall("note", (note,))
 
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> Any:
         """See `OrderStore.agenda`."""
-        return await Effect("agenda", (bucket, start, end, limit))
+        return await PortCall("agenda", (bucket, start, end, limit))
 
     async def agendas(self, start: str, end: str, limit: int) -> Any:
         """See `OrderStore.agendas`."""
@@ -52,23 +52,23 @@ class Store:
 
     async def announce(self, bucket: str, event: OperatorEvent) -> None:
         """See `OrderStore.announce`."""
-        await Effect("announce", (bucket, event))
+        await PortCall("announce", (bucket, event))
 
     async def postpone(self, bucket: str, key: str, row: IndexRow) -> Any:
         """See `OrderStore.postpone`."""
-        return await Effect("postpone", (bucket, key, row))
+        return await PortCall("postpone", (bucket, key, row))
 
     async def confirm(self, bucket: str, keys: Iterable[str]) -> None:
         """See `OrderStore.confirm`."""
-        await Effect("confirm", (bucket, tuple(keys)))
+        await PortCall("confirm", (bucket, tuple(keys)))
 
 
-class Bus:
+class ExploredBus:
     """`Bus`."""
 
     async def send(self, messages: Iterable[BusMessage]) -> None:
         """See `Bus.send`."""
-        await Effect("send", (tuple(messages),))
+        await PortCall("send", (tuple(messages),))
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`; nobody asks within what one handler does, since that is too soon."""
@@ -80,7 +80,7 @@ class Publisher:
 
     async def publish(self, events: Sequence[OperatorEvent]) -> None:
         """See `EventPublisher.publish`."""
-        await Effect("publish", (tuple(events),))
+        await PortCall("publish", (tuple(events),))
 
 
 class Remote:
@@ -88,7 +88,7 @@ class Remote:
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Answer:
         """See `RemoteService.call`."""
-        answer: Answer = await Effect("call", (request, timedelta(seconds=timeout_seconds)))
+        answer: Answer = await PortCall("call", (request, timedelta(seconds=timeout_seconds)))
         return answer
 
 
@@ -98,10 +98,10 @@ class Poison:
     async def put(self, source: str, body: bytes, reason: str, arrival: Any) -> None:
         """See `PoisonStore.put`."""
         del arrival
-        await Effect("poison", (source, body, reason))
+        await PortCall("poison", (source, body, reason))
 
 
-class Leadership:
+class ExploredLeadership:
     """`Leadership`, by the time that has gone by at the holder, as the blob lease does it."""
 
     def __init__(self, tape: Tape, slot: str) -> None:
@@ -111,7 +111,7 @@ class Leadership:
 
     async def acquire(self) -> bool:
         """See `Leadership.acquire`."""
-        self._until = await Effect("acquire", (self._slot,))
+        self._until = await PortCall("acquire", (self._slot,))
         return self._until is not None
 
     def held(self) -> bool:
@@ -119,7 +119,7 @@ class Leadership:
         return self._until is not None and self._tape.read("now") < self._until
 
 
-class CircuitBreaker:
+class ExploredCircuitBreaker:
     """The circuit of an instance of an agent: whether it is open, the world says."""
 
     open_until = throttled_until = None
@@ -171,11 +171,11 @@ class Reporter(HealthReporter):
         del fault
         if self.reports_faults:
             with suppress(UnavailableError):
-                await Effect("report", (request.request_id, by_gateway))
+                await PortCall("report", (request.request_id, by_gateway))
 
     async def _publish(self) -> None:
         with suppress(UnavailableError):
-            await Effect("say", tuple(self._begun))
+            await PortCall("say", tuple(self._begun))
 
 
 class AgentHealths:
@@ -184,7 +184,7 @@ class AgentHealths:
     async def since(self, moment: datetime) -> Any:
         """See `AgentHealthLog.since`."""
         del moment
-        return await Effect("heard")
+        return await PortCall("heard")
 
 
 class Sweeps:

@@ -37,9 +37,9 @@ from testkit.exploration.deployment import (
 from testkit.exploration.driving import Handler, Job, Tape
 from testkit.exploration.ports import (
     AgentHealths,
-    Bus,
-    CircuitBreaker,
-    Leadership,
+    ExploredBus,
+    ExploredCircuitBreaker,
+    ExploredLeadership,
     NoBulkhead,
     Poison,
     Publisher,
@@ -73,16 +73,16 @@ class CountedCallbackUrls(CallbackUrls):
         return step.callback_token or f"after-attempt-{step.counts.attempts}"
 
 
-class Explored(Engine):
+class ExploredApp(Engine):
     """The engine as one event finds it: clock and ids come off the tape."""
 
     def __init__(self, deployed: Deployment, tape: Tape, slot: str) -> None:
         adapters = Adapters(
             table=nothing,
             queue=nothing,
-            bus=Bus(),
+            bus=ExploredBus(),
             events=Publisher(),
-            leadership=Leadership(tape, slot),
+            leadership=ExploredLeadership(tape, slot),
             services=defaultdict(Remote),
             clock=lambda: deployed.clock_of(slot, tape.read("now")),
             clock_check=tolerated,
@@ -130,7 +130,7 @@ class Explored(Engine):
 
     def agent(self, agent: AgentDefinition) -> AgentService:
         """Make the agent of one remote service, whose circuit is the world's."""
-        circuit: Any = CircuitBreaker(self.tape, agent.name, self.slot)
+        circuit: Any = ExploredCircuitBreaker(self.tape, agent.name, self.slot)
         clock = self.adapters.clock
         reporter = Reporter(
             agent=agent.name,
@@ -201,7 +201,7 @@ async def sleep(seconds: float) -> None:
 
 def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
     """Return the coroutine of the service that a handler runs."""
-    app, job = Explored(deployed, tape, handler.slot), handler.job
+    app, job = ExploredApp(deployed, tape, handler.slot), handler.job
     if job.kind in deployed.requests:
         return app.ask(job)
     if job.kind == CUSTOMER_CANCEL:
@@ -213,7 +213,7 @@ def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, 
     return _DOES[job.kind](app, job)
 
 
-_DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
+_DOES: Mapping[str, Callable[[ExploredApp, Job], Coroutine[Any, Any, Any]]] = {
     **dict.fromkeys(SAYS, lambda app, job: app.answer(job)),
     **dict.fromkeys(CALLS_BACK, lambda app, job: app.call_back(job)),
     ERASE: lambda app, job: app.erase(job.body),

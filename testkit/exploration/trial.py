@@ -23,7 +23,7 @@ from testkit.exploration.deployment import (
     RESTORE,
     Deployment,
 )
-from testkit.exploration.explorer import Explored, Limit, explore
+from testkit.exploration.explorer import ExplorationResult, Limit, explore
 from testkit.exploration.moves import Move, sent
 from testkit.exploration.notification_checks import stands
 from testkit.exploration.running import running
@@ -55,7 +55,7 @@ LEFT_OUT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ExplorationOptions:
     """What an author asks for."""
 
     faults: int
@@ -103,8 +103,8 @@ class Coverage:
 
     name: str
     """The workflow, with its version."""
-    wanted: Wanted
-    explored: Explored
+    wanted: ExplorationOptions
+    explored: ExplorationResult
     ends: Counter[str] = field(default_factory=Counter)
     """How often the order ends how, by what a person would call it."""
 
@@ -159,7 +159,10 @@ class Coverage:
 
 
 def explore_order(
-    business: Business, settings: Settings, submission: Mapping[str, Any], wanted: Wanted
+    business: Business,
+    settings: Settings,
+    submission: Mapping[str, Any],
+    wanted: ExplorationOptions,
 ) -> Coverage:
     """Explore one order; raises `FoundError` with the shortest way to what must not be.
 
@@ -210,7 +213,7 @@ def _check_answers(deployed: Deployment, workflow: str) -> None:
         raise InvalidError(faults)
 
 
-def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deployment:
+def deployed_of(business: Business, settings: Settings, wanted: ExplorationOptions) -> Deployment:
     """Return the app as it is explored: in one bucket."""
     requests = {f"request to {agent.name}": agent.name for agent in business.agents}
     roles = {"wake": "scheduler", "reply": "scheduler", "poll": "scheduler", "sweep": "supervisor"}
@@ -234,7 +237,9 @@ def _instances(role: str, count: int) -> tuple[str, ...]:
     return tuple(f"{role}-{number}" for number in range(1, count + 1))
 
 
-def _beginning(deployed: Deployment, submission: Mapping[str, Any], wanted: Wanted) -> World:
+def _beginning(
+    deployed: Deployment, submission: Mapping[str, Any], wanted: ExplorationOptions
+) -> World:
     world = World(
         deployed=deployed,
         now=datetime.fromisoformat(submission["placedAt"]),

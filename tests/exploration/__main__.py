@@ -2,7 +2,7 @@
 
 import sys
 
-from testkit.exploration.explorer import Explored, explore
+from testkit.exploration.explorer import ExplorationResult, explore
 from tests.exploration.worlds import EXPLORED, WorldOf
 
 
@@ -17,7 +17,7 @@ def main(wanted: str) -> None:
     )
 
 
-def _explore(world: WorldOf) -> Explored:
+def _explore(world: WorldOf) -> ExplorationResult:
     print(f"{world}: ", end="", flush=True)
     with world.running():
         seen = explore(world.beginning(), world.bounds())

@@ -13,7 +13,7 @@ from engine.azure.answers import MAX_BYTES
 from engine.workflow import Agent, ApiKey, Body, Model, Operation
 from samples.simulator.ledger import Ledger
 from testkit.check import FAILS, NOT_TRIED, WORKS, main
-from testkit.checks import CallResult, Service, Verdict, findings
+from testkit.checks import CallResult, CheckedService, Verdict, findings
 from testkit.keys import MemoryKeys
 from testkit.memory import of_columns
 from testkit.receiver import Receiver
@@ -28,7 +28,9 @@ UNKNOWN, UNDONE, REFUSAL = "undo of an unknown key", "undo of what was done", "a
 
 async def found(post, do="pay", undo="recall", other=OTHER, refused=REFUSED):
     """The findings at a service, by the name of their check."""
-    service = Service(post=post, do=do, undo=undo, content=CONTENT, other=other, refused=refused)
+    service = CheckedService(
+        post=post, do=do, undo=undo, content=CONTENT, other=other, refused=refused
+    )
     return {finding.name: finding async for finding in findings(service)}
 
 
@@ -44,7 +46,7 @@ async def test_a_service_behind_the_receiver_keeps_the_contract():
         REFUSAL: "note"
     }
     assert seen[REFUSAL].what == "422; the key is free again: it remembers no refusals"
-    announced = Service(
+    announced = CheckedService(
         post=None, do="pay", undo="recall", content={}, other=OTHER, refused=REFUSED
     ).effects
     assert bank.effects.count("/pay") == announced
