@@ -13,8 +13,16 @@ from engine.domain.errors import AcceptedError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
 from engine.ports import Clock, RemoteService
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service, simulated
-from samples.simulator.service import Answer, Simulator
+from samples.simulator.rules import (
+    FaultInForce,
+    Match,
+    SimulatedCall,
+    SimulatedEffect,
+    SimulatedFault,
+    SimulatedService,
+    simulated,
+)
+from samples.simulator.service import SimulatedAnswer, Simulator
 from testkit.memory import of_columns
 
 NEVER_MS = 30_000
@@ -28,10 +36,12 @@ class OrderedLedger(Ledger):
 
     def __init__(self) -> None:
         super().__init__(of_columns())
-        self.happened: list[tuple[str, Effect]] = []
+        self.happened: list[tuple[str, SimulatedEffect]] = []
         """The capability and the effect, the oldest first."""
 
-    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
+    async def effect(
+        self, service: str, effect: SimulatedEffect, *, forbids: str | None
+    ) -> SimulatedEffect | None:
         """See `Ledger.effect`."""
         stands = await super().effect(service, effect, forbids=forbids)
         if stands is effect:
@@ -43,11 +53,11 @@ class Services:
     """The service of each agent of a business."""
 
     def __init__(self, business: Business, clock: Clock) -> None:
-        self._services: Mapping[str, Service] = simulated(business)
+        self._services: Mapping[str, SimulatedService] = simulated(business)
         self._clock = clock
         self._ledger = OrderedLedger()
         self._reasons: dict[tuple[str, str], str] = {}
-        self._working: set[asyncio.Task[Answer]] = set()
+        self._working: set[asyncio.Task[SimulatedAnswer]] = set()
 
     def upgrade(self, business: Business) -> None:
         """Do from now on what another version of the business asks, too."""
@@ -80,7 +90,9 @@ class Services:
         """Let an operation work again, or all of a service, or all services."""
         if agent is not None:
             self.check(agent, operation)
-        key = Fault(mode="none", match=Match(action=operation)).key() if operation else None
+        key = (
+            SimulatedFault(mode="none", match=Match(action=operation)).key() if operation else None
+        )
         for name in self._services if agent is None else [agent]:
             await self._ledger.clear_faults(name, key)
 
@@ -98,14 +110,14 @@ class Services:
         """Return the status of the refusals of the agent's service."""
         return self._services[agent].refuses_with
 
-    def begin(self, agent: str, request: AgentRequest) -> asyncio.Task[Answer]:
+    def begin(self, agent: str, request: AgentRequest) -> asyncio.Task[SimulatedAnswer]:
         """Begin to work on a call; the service goes on when its caller no longer waits."""
         task = asyncio.get_running_loop().create_task(self._work(agent, request))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
         return task
 
-    async def _work(self, agent: str, request: AgentRequest) -> Answer:
+    async def _work(self, agent: str, request: AgentRequest) -> SimulatedAnswer:
         """Answer one call of an agent, with its service as it is told to be now."""
         service = self._services[agent]
         reason = self._reasons.get((agent, request.operation), service.refusal)
@@ -117,7 +129,7 @@ class Services:
             sleep=asyncio.sleep,
             chance=lambda: 1.0,
         )
-        call = Call(order_id=request.order_id, step=request.step, order=request.content)
+        call = SimulatedCall(order_id=request.order_id, step=request.step, order=request.content)
         return await simulator.call(agent, request.operation, request.idempotency_key, call)
 
 

@@ -19,10 +19,10 @@ from pydantic import TypeAdapter
 from engine.domain.errors import ConflictError
 from engine.domain.keys import key_part
 from engine.storage.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
-from samples.simulator.rules import Effect, FaultInForce, Refusal
+from samples.simulator.rules import FaultInForce, Refusal, SimulatedEffect
 
 LAST = "~"
-EFFECT = TypeAdapter(Effect)
+EFFECT = TypeAdapter(SimulatedEffect)
 REFUSAL = TypeAdapter(Refusal)
 
 MAX_CHARACTERS = 200
@@ -64,7 +64,9 @@ class Ledger:
         rows = await self._table.rows(service, part, f"{part}{LAST}")
         return sum(columns_of(row)["Key"] == key for row in rows)
 
-    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
+    async def effect(
+        self, service: str, effect: SimulatedEffect, *, forbids: str | None
+    ) -> SimulatedEffect | None:
         """Let the effect happen unless it did before; return the one that stands.
 
         `forbids` names the action that is refused under this key from now on, whether or not it has
@@ -130,7 +132,9 @@ class Ledger:
         with contextlib.suppress(ConflictError):  # another call has forgotten it meanwhile
             await self._table.submit(service, [renamed, Delete(row)])
 
-    async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
+    async def contents(
+        self, service: str, order_id: str | None
+    ) -> tuple[int, Sequence[SimulatedEffect]]:
         """Return the number of calls and the effects, oldest first, of all orders or of one.
 
         The order of a call is that of its idempotency key `<order>:<step>`.
@@ -161,7 +165,7 @@ def _effect_row(key: str, action: str) -> str:
     return f"effect|{_order_of(key)}|{_part(key)}|{action}"
 
 
-def _effect(stored: Stored) -> Effect:
+def _effect(stored: Stored) -> SimulatedEffect:
     return EFFECT.validate_json(columns_of(stored)["Effect"])
 
 

@@ -24,7 +24,7 @@ LONGEST_WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Service:
+class SimulatedService:
     """The simulated service of one agent."""
 
     name: str
@@ -47,17 +47,17 @@ class Service:
     """The business's declared marks of a call, by which a fault may select calls."""
 
 
-def simulated(business: Business) -> Mapping[str, Service]:
+def simulated(business: Business) -> Mapping[str, SimulatedService]:
     """Return the service of each agent, with the actions that the workflows need."""
     return {agent.name: _service(agent, business) for agent in business.agents}
 
 
-def _service(agent: AgentDefinition, business: Business) -> Service:
+def _service(agent: AgentDefinition, business: Business) -> SimulatedService:
     every = chain.from_iterable(workflow.steps for workflow in business.workflows.all)
     steps = [step for step in every if step.capability == agent.offers]
     undoes = {step.compensation: step.operation for step in steps if step.compensation}
     actions = frozenset([*undoes, *(step.operation for step in steps)])
-    return Service(
+    return SimulatedService(
         name=agent.offers,
         actions=actions,
         undoes=undoes,
@@ -90,7 +90,7 @@ class Match(BaseModel):
         return self.__pydantic_extra__ or {}
 
 
-class Fault(BaseModel):
+class SimulatedFault(BaseModel):
     """The body of `PUT /simulator/{service}/faults`."""
 
     model_config = ConfigDict(
@@ -129,14 +129,16 @@ class Fault(BaseModel):
         text = json.dumps(self.match.model_dump(), sort_keys=True)
         return "all" if self.match == Match() else hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def meets(self, action: str, call: "Call", marks: Mapping[str, Collection[str]]) -> bool:
+    def meets(
+        self, action: str, call: "SimulatedCall", marks: Mapping[str, Collection[str]]
+    ) -> bool:
         """Whether the fault applies to this call, which has these marks."""
         wanted = self.match
         fits = wanted.order_id in (None, call.order_id) and wanted.action in (None, action)
         return fits and all(value in marks.get(name, ()) for name, value in wanted.marks.items())
 
 
-class Call(BaseModel):
+class SimulatedCall(BaseModel):
     """The body of a call to a service."""
 
     model_config = ConfigDict(
@@ -147,11 +149,11 @@ class Call(BaseModel):
     order: Mapping[str, Any] = {}
 
 
-class Content(RootModel[Mapping[str, Any]]):
+class PlainContent(RootModel[Mapping[str, Any]]):
     """The body of a call to a service that is not built for this app."""
 
 
-def action_of(service: Service, method: str, path: str) -> str | None:
+def action_of(service: SimulatedService, method: str, path: str) -> str | None:
     """Return the action that is called below the service's address; None if there is none."""
     for action in sorted(service.actions):
         route = service.form.route(action)
@@ -160,21 +162,21 @@ def action_of(service: Service, method: str, path: str) -> str | None:
     return None
 
 
-def call_of(service: Service, action: str, key: str, body: bytes) -> Call:
+def call_of(service: SimulatedService, action: str, key: str, body: bytes) -> SimulatedCall:
     """Return a call in the form that the agent declares; raises `InvalidError`.
 
     If the body does not say whose it is, the key does, which begins with the order and the step.
     """
     has_body = service.form.route(action).has_body
     if has_body and service.form.body is Body.ENVELOPE:
-        return decode(Call, body)
+        return decode(SimulatedCall, body)
     order_id, step, *_ = [*key.split(":"), ""]
-    content = decode(Content, body).root if has_body else {}
-    return Call(order_id=order_id, step=step, order=content)
+    content = decode(PlainContent, body).root if has_body else {}
+    return SimulatedCall(order_id=order_id, step=step, order=content)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Effect:
+class SimulatedEffect:
     """An effect that happened, at most once for each key and action."""
 
     key: str
@@ -193,10 +195,10 @@ class Refusal:
     reason: str
     at: datetime
     content: str = ""
-    """As in `Effect`."""
+    """As in `SimulatedEffect`."""
 
 
-class FaultInForce(Fault):
+class FaultInForce(SimulatedFault):
     """A fault with the time at which it lapses."""
 
     until: datetime | None = None
@@ -226,7 +228,7 @@ def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce
     return [fault for fault in faults if fault.until is None or fault.until > now]
 
 
-def check(service: Service, fault: Fault) -> None:
+def check(service: SimulatedService, fault: SimulatedFault) -> None:
     """Raise `InvalidError` with every mark that the business does not declare."""
     unknown = sorted(fault.match.marks.keys() - service.marks.keys())
     if unknown:
@@ -235,19 +237,23 @@ def check(service: Service, fault: Fault) -> None:
         )
 
 
-def fault_for(service: Service, faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
+def fault_for(
+    service: SimulatedService, faults: Iterable[SimulatedFault], action: str, call: SimulatedCall
+) -> SimulatedFault | None:
     """Return the fault for this call: by its order first, then by marks, then a general one."""
     marks = {name: set(marks_of(call.order)) for name, marks_of in service.marks.items()}
     meeting = (fault for fault in faults if fault.meets(action, call, marks))
     return max(meeting, key=_precedence, default=None)
 
 
-def _precedence(fault: Fault) -> tuple[bool, int, str]:
+def _precedence(fault: SimulatedFault) -> tuple[bool, int, str]:
     """Rank the faults of one call; the key breaks ties, so that every host chooses the same one."""
     return fault.match.order_id is not None, len(fault.match.marks), fault.key()
 
 
-def plan(service: Service, fault: Fault | None, chance: float, calls: int = 1) -> Plan:
+def plan(
+    service: SimulatedService, fault: SimulatedFault | None, chance: float, calls: int = 1
+) -> Plan:
     """Return the course of a call.
 
     `chance` is a random number from 0 to 1; `calls` is how many calls of its key have arrived.
@@ -296,7 +302,7 @@ def _flaky(failure_rate: float, chance: float) -> Plan:
     return Plan(status=502, reason="the answer was lost")
 
 
-def content_of(service: Service, call: Call) -> str:
+def content_of(service: SimulatedService, call: SimulatedCall) -> str:
     """Return the digest of a call's content; empty where the content is not compared."""
     if not service.remembers_refusals:
         return ""
@@ -304,7 +310,9 @@ def content_of(service: Service, call: Call) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def result_of(service: Service, action: str, key: str, call: Call) -> dict[str, Any]:
+def result_of(
+    service: SimulatedService, action: str, key: str, call: SimulatedCall
+) -> dict[str, Any]:
     """Return the result of a call, which is the same for every repetition.
 
     It has what the agent says that the service answers, a reference, and the amount of the request.

@@ -13,10 +13,10 @@ from engine.declarations.workflow import StepDefinition
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OnFailure
-from samples.simulator.rules import Fault, Match
+from samples.simulator.rules import Match, SimulatedFault
 
 
-class Trial(BaseModel):
+class SampleRequest(BaseModel):
     """The body of `POST /simulator/sample`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -35,9 +35,9 @@ class SampleStep:
     waits: bool
     """Whether an order waits for an operator after a refusal of this step; others are undone."""
 
-    def refused(self, order_id: str) -> Fault:
+    def refused(self, order_id: str) -> SimulatedFault:
         """Return the fault by which the step is refused for one order."""
-        return Fault(mode="reject", match=Match(order_id=order_id, action=self.action))
+        return SimulatedFault(mode="reject", match=Match(order_id=order_id, action=self.action))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,8 +11,17 @@ from engine.domain.errors import RefusedError
 from engine.ports import Clock, TextQueue
 from samples.simulator import rules
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Call, Effect, Fault, FaultInForce, Match, Plan, Refusal, Service
-from samples.simulator.samples import SampleOrder, Trial
+from samples.simulator.rules import (
+    FaultInForce,
+    Match,
+    Plan,
+    Refusal,
+    SimulatedCall,
+    SimulatedEffect,
+    SimulatedFault,
+    SimulatedService,
+)
+from samples.simulator.samples import SampleOrder, SampleRequest
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +30,7 @@ FAULT_CACHE_SECONDS = 0.25
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class SimulatedAnswer:
     """The answer to a call."""
 
     status: int
@@ -32,15 +41,15 @@ class Answer:
     """The pause that it asks for before another call; None if it asks for none."""
 
 
-UNDONE = Answer(status=410, reason="it was undone under this key, and is refused since")
-OTHER_CONTENT = Answer(status=400, reason="the key came with other content before")
+UNDONE = SimulatedAnswer(status=410, reason="it was undone under this key, and is refused since")
+OTHER_CONTENT = SimulatedAnswer(status=400, reason="the key came with other content before")
 
 
 @dataclass(kw_only=True)
 class Simulator:
     """All simulated services of this app."""
 
-    services: Mapping[str, Service]
+    services: Mapping[str, SimulatedService]
     """The service of each agent."""
     called: Sequence[str]
     """The agents of this deployment that call simulated services."""
@@ -60,7 +69,7 @@ class Simulator:
         """Whether the agent has a simulated service."""
         return agent in self.services
 
-    async def call(self, agent: str, action: str, key: str, call: Call) -> Answer:
+    async def call(self, agent: str, action: str, key: str, call: SimulatedCall) -> SimulatedAnswer:
         """Carry out the action, at most once for each key, unless a fault prevents it."""
         service = self.services[agent]
         await self.ledger.count_call(service.name, key, action)
@@ -71,11 +80,11 @@ class Simulator:
         if plan.keys_last:
             await self.ledger.forget(service.name, key, action, self.clock() - plan.keys_last)
         if plan.done_after and (left := await self._left(service, action, key, plan.done_after)):
-            return Answer(status=202, reason="it is done later", retry_after=left)
+            return SimulatedAnswer(status=202, reason="it is done later", retry_after=left)
         return await self._carry_out(plan, service, action, key, call)
 
     async def _left(
-        self, service: Service, action: str, key: str, done_after: timedelta
+        self, service: SimulatedService, action: str, key: str, done_after: timedelta
     ) -> timedelta | None:
         """Return how long it takes until the accepted action is done; None if it is done now."""
         now = self.clock()
@@ -83,8 +92,8 @@ class Simulator:
         return left if left > timedelta() else None
 
     async def _carry_out(
-        self, plan: Plan, service: Service, action: str, key: str, call: Call
-    ) -> Answer:
+        self, plan: Plan, service: SimulatedService, action: str, key: str, call: SimulatedCall
+    ) -> SimulatedAnswer:
         """Carry out the plan of a call, unless its key has another answer already."""
         content = rules.content_of(service, call)
         if plan.is_remembered:
@@ -101,21 +110,25 @@ class Simulator:
             return OTHER_CONTENT
         result = stands.result if stands else {}
         reason = "" if plan.is_remembered else plan.reason
-        return Answer(
+        return SimulatedAnswer(
             status=plan.status, reason=reason, result=result, retry_after=plan.retry_after
         )
 
-    async def _refused(self, service: Service, action: str, key: str, content: str) -> Answer:
+    async def _refused(
+        self, service: SimulatedService, action: str, key: str, content: str
+    ) -> SimulatedAnswer:
         """Return the answer to a call whose key was refused, or undone, before."""
         refusal = await self.ledger.refusal(service.name, key, action)
         if refusal is None:
             return UNDONE
         if refusal.content != content:
             return OTHER_CONTENT
-        return Answer(status=service.refuses_with, reason=refusal.reason)
+        return SimulatedAnswer(status=service.refuses_with, reason=refusal.reason)
 
-    async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
-        effect = Effect(
+    async def _happen(
+        self, service: SimulatedService, action: str, key: str, call: SimulatedCall
+    ) -> SimulatedEffect | None:
+        effect = SimulatedEffect(
             key=key,
             action=action,
             order_id=call.order_id,
@@ -134,7 +147,7 @@ class Simulator:
         ]
         return {"calls": calls, "effects": effects}
 
-    async def set_fault(self, service: str, fault: Fault) -> Mapping[str, Any]:
+    async def set_fault(self, service: str, fault: SimulatedFault) -> Mapping[str, Any]:
         """Put a fault in force; returns once every host applies it. Raises `InvalidError`."""
         rules.check(self.services[service], fault)
         if fault.mode == "none":
@@ -192,7 +205,7 @@ class SampleService:
         sample = {"steps": [asdict(step) for step in self.order.steps]} if self.order else None
         return {"services": services, "marks": sorted(marks), "sample": sample}
 
-    async def place(self, trial: Trial) -> str:
+    async def place(self, trial: SampleRequest) -> str:
         """Place a sample order, with a refusal of one step if the trial names it; return its id.
 
         Raises `RefusedError` if there is no sample order, and `InvalidError` if it has no such

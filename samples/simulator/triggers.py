@@ -12,9 +12,9 @@ from engine.declarations.service_forms import METHODS, OperationRoute
 from engine.domain.errors import InvalidError
 from engine.http.responses import body_of, content_of, ok, problem
 from engine.runtime.functions import Functions
-from samples.simulator.rules import Fault, action_of, call_of
-from samples.simulator.samples import Trial
-from samples.simulator.service import Answer, SampleService, Simulator
+from samples.simulator.rules import SimulatedFault, action_of, call_of
+from samples.simulator.samples import SampleRequest
+from samples.simulator.service import SampleService, SimulatedAnswer, Simulator
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 REFUSED_IN_KEYS = set("/\\#?")
@@ -62,7 +62,7 @@ def _bind_operators(triggers: Functions, service: Simulator) -> None:
             return _unknown()
         if req.method == "GET":
             return ok(await service.faults(name))
-        return ok(await service.set_fault(name, body_of(req, Fault)))
+        return ok(await service.set_fault(name, body_of(req, SimulatedFault)))
 
 
 def _bind_samples(triggers: Functions, samples: SampleService) -> None:
@@ -72,7 +72,7 @@ def _bind_samples(triggers: Functions, samples: SampleService) -> None:
 
     @triggers.route("simulator/sample", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     async def simulator_sample(req: func.HttpRequest) -> func.HttpResponse:
-        return ok({"orderId": await samples.place(body_of(req, Trial))}, 202)
+        return ok({"orderId": await samples.place(body_of(req, SampleRequest))}, 202)
 
 
 def _path_below(req: func.HttpRequest, name: str) -> str:
@@ -80,7 +80,7 @@ def _path_below(req: func.HttpRequest, name: str) -> str:
     return str(urlsplit(req.url).path).partition(f"/simulator/{name}")[2]
 
 
-def _answered(answer: Answer, route: OperationRoute) -> func.HttpResponse:
+def _answered(answer: SimulatedAnswer, route: OperationRoute) -> func.HttpResponse:
     if answer.status == 200 and route.answer_may_be_empty:
         return func.HttpResponse(status_code=204)
     if answer.status == 200:

@@ -37,7 +37,7 @@ from functions_alone.tests.support.delivered_events import take_events
 from functions_alone.tests.support.waiting import eventually
 from operations.api.requests import AlertsPage
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Effect, Fault, FaultInForce
+from samples.simulator.rules import FaultInForce, SimulatedEffect, SimulatedFault
 from shop.business import SHOP
 from testkit.memory import MemoryLeadership, MemoryLease
 from tests.support.builders import NOW, seconds
@@ -147,8 +147,8 @@ async def test_a_submission_key_is_forgotten_by_its_age(made):
     assert await made.engine.submission_keys.claim(young, "order-4", "p") == ("order-3", "p")
 
 
-def effect(key: str, action: str) -> Effect:
-    return Effect(
+def effect(key: str, action: str) -> SimulatedEffect:
+    return SimulatedEffect(
         key=key, action=action, order_id=key.partition(":")[0], at=NOW, result={"reference": "r"}
     )
 
@@ -192,8 +192,8 @@ async def test_what_was_undone_cannot_happen_later(made):
 async def test_faults_stand_side_by_side_until_they_are_lifted(made):
     """One fault for each kind of call; lifting one leaves the others."""
     for_all, for_tea = (
-        Fault(mode="down"),
-        Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}}),
+        SimulatedFault(mode="down"),
+        SimulatedFault.model_validate({"mode": "hang", "match": {"sku": "TEA"}}),
     )
     for fault in (for_all, for_tea):
         await ledger_of(made).set_fault("shipping", FaultInForce(**dict(fault), until=NOW))

@@ -13,7 +13,13 @@ from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.errors import UnavailableError
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Effect, Fault, FaultInForce, Refusal, simulated
+from samples.simulator.rules import (
+    FaultInForce,
+    Refusal,
+    SimulatedEffect,
+    SimulatedFault,
+    simulated,
+)
 from shop.business import SHOP
 from testkit.memory import of_columns
 from tests.support.builders import NOW, seconds
@@ -66,8 +72,8 @@ def order():
     return f"order-{next(_numbers)}"
 
 
-def effect(order, action="authorise", step="payment", after=0.0) -> Effect:
-    return Effect(
+def effect(order, action="authorise", step="payment", after=0.0) -> SimulatedEffect:
+    return SimulatedEffect(
         key=f"{order}:{step}",
         action=action,
         order_id=order,
@@ -214,7 +220,7 @@ async def test_the_effects_of_all_orders_are_shown_oldest_first(ledger):
 async def test_a_key_may_hold_anything(ledger, order, key):
     """Whatever a key looks like, its effect is found again, and belongs to no other key."""
     like_it = [
-        Effect(key=other_key, action="capture", order_id=order, at=NOW, result={})
+        SimulatedEffect(key=other_key, action="capture", order_id=order, at=NOW, result={})
         for other_key in (key, key + "!")
     ]
     for similar in like_it:
@@ -236,8 +242,8 @@ async def test_an_order_whose_id_begins_alike_is_another_one(ledger, order):
 async def test_faults_stand_side_by_side(ledger):
     """One for each kind of call: the last one set stands, and each is lifted by itself or with all."""
     for_all, for_tea = (
-        Fault(mode="down"),
-        Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}}),
+        SimulatedFault(mode="down"),
+        SimulatedFault.model_validate({"mode": "hang", "match": {"sku": "TEA"}}),
     )
     entries = [FaultInForce(**dict(for_all), until=NOW), FaultInForce(**dict(for_tea))]
     for entry in (FaultInForce(**dict(for_all)), *entries):

@@ -36,8 +36,8 @@ from engine.storage.tables import Insert, Stored, entity, stored_form
 from operations.alerts import rules as alert_rules
 from operations.api.requests import BulkRequest, OperatorRequest, RestoreRequest
 from samples.claims.business import CLAIMS
-from samples.simulator.rules import Call, Fault
-from samples.simulator.samples import Trial
+from samples.simulator.rules import SimulatedCall, SimulatedFault
+from samples.simulator.samples import SampleRequest
 from shop.business import Content
 from shop.rules import Purchase
 from submission.rules import Terms, new_order, read
@@ -61,9 +61,9 @@ MODELS = (
     OperatorRequest,
     BulkRequest,
     Purchase,
-    Call,
-    Fault,
-    Trial,
+    SimulatedCall,
+    SimulatedFault,
+    SampleRequest,
 )
 EXAMPLES = {
     Submission: {
@@ -127,9 +127,9 @@ EXAMPLES = {
         "customer": {"name": "A", "email": "a@b"},
         "items": [{"sku": "TEA-SENCHA", "quantity": 1}],
     },
-    Call: {"orderId": ORDER_ID, "order": {"items": [{"sku": "X"}]}},
-    Fault: {"mode": "slow", "latencyMs": 5, "for": 3, "match": {"sku": "X"}},
-    Trial: {"refuse": "payment"},
+    SimulatedCall: {"orderId": ORDER_ID, "order": {"items": [{"sku": "X"}]}},
+    SimulatedFault: {"mode": "slow", "latencyMs": 5, "for": 3, "match": {"sku": "X"}},
+    SampleRequest: {"refuse": "payment"},
 }
 
 

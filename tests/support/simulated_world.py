@@ -6,9 +6,9 @@ from datetime import datetime
 
 from engine.declarations.business import Business
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Call, Fault, simulated
+from samples.simulator.rules import SimulatedCall, SimulatedFault, simulated
 from samples.simulator.samples import sample_order
-from samples.simulator.service import FAULT_CACHE_SECONDS, Answer, SampleService, Simulator
+from samples.simulator.service import FAULT_CACHE_SECONDS, SampleService, SimulatedAnswer, Simulator
 from shop.business import SHOP
 from testkit.memory import MemoryTextQueue
 from tests.support.builders import NOW, ORDER_ID, seconds
@@ -57,17 +57,17 @@ class World:
 
     async def call(
         self, action="authorise", key="o1:payment", service="payment", skus=("TEA",)
-    ) -> Answer:
+    ) -> SimulatedAnswer:
         order = {"items": [{"sku": sku} for sku in skus]}
-        call = Call.model_validate(
+        call = SimulatedCall.model_validate(
             {"orderId": key.partition(":")[0], "step": "payment", "order": order}
         )
         return await self.host.call(service, action, key, call)
 
     async def fault(self, mode, service="payment", **more):
-        return (await self.host.set_fault(service, Fault.model_validate({"mode": mode} | more)))[
-            "faults"
-        ]
+        return (
+            await self.host.set_fault(service, SimulatedFault.model_validate({"mode": mode} | more))
+        )["faults"]
 
     async def effects(self, order_id=None, service="payment") -> tuple[int, list[str]]:
         report = await self.host.report(service, order_id)

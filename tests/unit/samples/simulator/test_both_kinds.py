@@ -21,7 +21,7 @@ from engine.domain.messages import (
 from engine.domain.statuses import ProcessState
 from operations.api.requests import ActRequest
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Call, Fault, simulated
+from samples.simulator.rules import SimulatedCall, SimulatedFault, simulated
 from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
 from testkit.memory import in_memory, of_columns
 from tests.support.acting import act
@@ -44,7 +44,7 @@ class SimulatedRemote:
 
     async def call(self, request, timeout_seconds):
         del timeout_seconds
-        call = Call(order_id=request.order_id, step=request.step, order=request.content)
+        call = SimulatedCall(order_id=request.order_id, step=request.step, order=request.content)
         answer = await self.simulator.call(
             "payment", request.operation, request.idempotency_key, call
         )
@@ -118,7 +118,9 @@ class Everything:
         await self.settled()
 
     async def fault(self, mode, **more):
-        await self.simulator.set_fault("payment", Fault.model_validate({"mode": mode} | more))
+        await self.simulator.set_fault(
+            "payment", SimulatedFault.model_validate({"mode": mode} | more)
+        )
         self.now += seconds(FAULT_CACHE_SECONDS)
 
     async def acts(self, name):

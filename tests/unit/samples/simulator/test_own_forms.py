@@ -16,7 +16,7 @@ from engine.domain.errors import AcceptedError, InvalidError, RejectedError
 from engine.domain.messages import AgentRequest
 from functions_alone.host.routes import encoded_anew, percent_decoded
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import Call, Fault, action_of, call_of, simulated
+from samples.simulator.rules import SimulatedCall, SimulatedFault, action_of, call_of, simulated
 from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
 from samples.simulator.triggers import simulator_functions
 from testkit import Trial
@@ -79,7 +79,9 @@ class Played:
         )
 
     async def fault(self, service, mode, **more):
-        await self.simulator.set_fault(service, Fault.model_validate({"mode": mode} | more))
+        await self.simulator.set_fault(
+            service, SimulatedFault.model_validate({"mode": mode} | more)
+        )
         self.now += timedelta(seconds=FAULT_CACHE_SECONDS)
 
     async def effects(self, service):
@@ -210,15 +212,15 @@ def test_a_body_that_is_no_object_is_refused():
     """As every body is that the service cannot read."""
     with pytest.raises(InvalidError):
         call_of(SERVICES["stripe"], "charge", "o1:pay", b"[]")
-    assert call_of(SERVICES["stripe"], "charge", "o1", b"{}") == Call(order_id="o1")
+    assert call_of(SERVICES["stripe"], "charge", "o1", b"{}") == SimulatedCall(order_id="o1")
 
 
 def test_the_key_names_order_and_step_where_the_body_does_not():
     """A body that is the content alone says neither, and a call without a body has no content."""
     charged = call_of(SERVICES["stripe"], "charge", "o1:pay:2", b'{"amount": 5}')
-    assert charged == Call(order_id="o1", step="pay", order={"amount": 5})
+    assert charged == SimulatedCall(order_id="o1", step="pay", order={"amount": 5})
     cancelled = call_of(SERVICES["carrier"], "cancel", "o1:send", b"")
-    assert cancelled == Call(order_id="o1", step="send")
+    assert cancelled == SimulatedCall(order_id="o1", step="send")
 
 
 @pytest.mark.proves("AGT-3", "AGT-11", "AGT-12")

@@ -12,10 +12,10 @@ from engine.domain.errors import InvalidError
 from engine.domain.messages import decode
 from samples.claims.business import CLAIMS
 from samples.simulator.rules import (
-    Call,
-    Fault,
     FaultInForce,
     Plan,
+    SimulatedCall,
+    SimulatedFault,
     action_of,
     call_of,
     check,
@@ -31,13 +31,13 @@ from tests.support.builders import NOW, seconds
 
 PAYMENT = simulated(SHOP)["payment"]
 
-CALL = Call.model_validate(
+CALL = SimulatedCall.model_validate(
     {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}, {"sku": "CUP"}]}}
 )
 
 
-def fault(mode="down", **more) -> Fault:
-    return Fault.model_validate({"mode": mode} | more)
+def fault(mode="down", **more) -> SimulatedFault:
+    return SimulatedFault.model_validate({"mode": mode} | more)
 
 
 def entry(until=None, **more) -> FaultInForce:
@@ -120,7 +120,7 @@ def test_what_a_service_remembers_shows_in_the_course_of_a_call(said, expected):
 def test_the_content_of_a_call_is_compared_where_refusals_are_remembered():
     """By its values alone, on every host alike."""
     one, same = {"amount": "5.00", "to": {"name": "A"}}, {"to": {"name": "A"}, "amount": "5.00"}
-    calls = [Call(order_id="o", order=order) for order in (one, same, {})]
+    calls = [SimulatedCall(order_id="o", order=order) for order in (one, same, {})]
     first, second, other = (content_of(REMEMBERING, call) for call in calls)
     assert first == second == "5de4fe44e77395d6"
     assert other != first
@@ -182,7 +182,7 @@ def test_every_fault_of_a_body_is_named():
     """Unknown fields are among them."""
     body = '{"mode":"broken","latencyMs":-1,"failureRate":2,"for":0,"match":{"sku":"","orderId":1},"why":"because"}'
     with pytest.raises(InvalidError) as caught:
-        decode(Fault, body)
+        decode(SimulatedFault, body)
     assert {text.partition(":")[0] for text in caught.value.faults} == {
         *("mode", "latencyMs", "failureRate", "for", "match.sku", "match.orderId", "why"),
     }
@@ -219,21 +219,21 @@ def test_the_same_match_is_the_same_fault_however_it_is_written():
 )
 def test_an_order_may_look_like_anything(order):
     """What names no product is met by no fault for a product."""
-    call = Call.model_validate({"orderId": "o1", "order": order})
+    call = SimulatedCall.model_validate({"orderId": "o1", "order": order})
     assert met_by([FOR_TEA], call) is None
 
 
 def test_a_call_names_its_order():
     """Without an order id there is nothing to do."""
     with pytest.raises(ValidationError):
-        Call.model_validate({"step": "payment"})
+        SimulatedCall.model_validate({"step": "payment"})
 
 
 def test_a_call_in_the_default_form_says_whose_it_is():
     """The path names the action; order and step stand in the body, whatever the key is."""
     assert action_of(PAYMENT, "POST", "/authorise") == "authorise"
     body = b'{"orderId": "o1", "step": "payment", "order": {"amount": "5.00"}}'
-    expected = Call(order_id="o1", step="payment", order={"amount": "5.00"})
+    expected = SimulatedCall(order_id="o1", step="payment", order={"amount": "5.00"})
     assert call_of(PAYMENT, "authorise", "o2:capture", body) == expected
     with pytest.raises(InvalidError):
         call_of(PAYMENT, "authorise", "o2:capture", b'{"order": {}}')
@@ -241,7 +241,7 @@ def test_a_call_in_the_default_form_says_whose_it_is():
 
 def test_results_are_the_same_for_every_repetition():
     """They follow from service, action and key; the amount is that of the order."""
-    call = Call.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
+    call = SimulatedCall.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
     first = result_of(PAYMENT, "authorise", "o1:payment", call)
     assert first == result_of(PAYMENT, "authorise", "o1:payment", call)
     assert first["amount"] == "25.00"
@@ -252,7 +252,7 @@ def test_a_service_answers_what_its_agent_says_that_it_does():
     """A free text is another one for each key; the amount is that of the request, where it may be a text."""
     example = {"plate": REFERENCE, "seats": 4, "keys": [{"code": REFERENCE}], "amount": REFERENCE}
     service = replace(PAYMENT, answers={"authorise": example})
-    call = Call.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
+    call = SimulatedCall.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
     result = result_of(service, "authorise", "o1:payment", call)
     reference = result["reference"]
     assert result["plate"] == reference
@@ -265,7 +265,7 @@ def test_a_service_answers_what_its_agent_says_that_it_does():
 def test_an_action_without_an_example_of_its_answer_has_a_result():
     """It has a reference, as every result."""
     service = replace(PAYMENT, answers={})
-    result = result_of(service, "authorise", "k", Call(order_id="o"))
+    result = result_of(service, "authorise", "k", SimulatedCall(order_id="o"))
     assert result == {"reference": "payment-85a1941fbe15", "action": "authorise"}
 
 
@@ -277,13 +277,14 @@ def test_every_undo_undoes_an_action_of_its_own_service():
 
 def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
     """Another version of the app reads it."""
-    assert Fault(mode="down").key() == "all"
-    assert Fault(mode="down", match={"sku": "TEA"}).key() == "320bff1f39431628"
-    result = result_of(PAYMENT, "authorise", "k", Call(order_id="o", order={"amount": 5}))
+    assert SimulatedFault(mode="down").key() == "all"
+    assert SimulatedFault(mode="down", match={"sku": "TEA"}).key() == "320bff1f39431628"
+    result = result_of(PAYMENT, "authorise", "k", SimulatedCall(order_id="o", order={"amount": 5}))
     assert result == {"reference": "payment-85a1941fbe15", "action": "authorise"}
-    only = Fault(mode="down", match={"action": "void"})
+    only = SimulatedFault(mode="down", match={"action": "void"})
     assert [
-        fault_for(PAYMENT, [only], action, Call(order_id="o")) for action in ("void", "authorise")
+        fault_for(PAYMENT, [only], action, SimulatedCall(order_id="o"))
+        for action in ("void", "authorise")
     ] == [only, None]
 
 
@@ -291,7 +292,7 @@ def test_the_fault_that_the_page_shows_meets_one_operation():
     """The page about services says how a fault is for one operation alone (newcomer C, `match`)."""
     page = Path(__file__).parents[4] / "docs/services.md"
     [shown] = re.findall(r'`(\{"mode".*?\}\})`', page.read_text())
-    in_page = FaultInForce(**dict(Fault.model_validate_json(shown)))
+    in_page = FaultInForce(**dict(SimulatedFault.model_validate_json(shown)))
     bank = simulated(CLAIMS)["bank"]
     check(bank, in_page)
     assert fault_for(bank, [in_page], "pay", CALL) == in_page

@@ -7,7 +7,7 @@ import pytest
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import Submission, decode
 from samples.claims.business import CLAIMS
-from samples.simulator.samples import Trial, sample_order, simulated_agents
+from samples.simulator.samples import SampleRequest, sample_order, simulated_agents
 from shop.business import SHOP
 from tests.support.builders import ORDER_ID
 from tests.support.simulated_world import EVERY_SERVICE
@@ -50,7 +50,7 @@ async def test_nothing_is_ordered_of_a_service_that_is_real(world, real):
     called = [name for name in EVERY_SERVICE if name != real]
     samples = world.samples(called=called)
     with pytest.raises(RefusedError):
-        await samples.place(Trial())
+        await samples.place(SampleRequest())
     assert world.submissions.texts == []
     overview = await samples.overview()
     assert ([service["name"] for service in overview["services"]], overview["sample"]) == (
@@ -75,7 +75,7 @@ async def test_a_business_without_a_sample_has_none(world):
     """It can be broken all the same."""
     samples = world.samples(replace(SHOP, sample=None))
     with pytest.raises(RefusedError):
-        await samples.place(Trial())
+        await samples.place(SampleRequest())
     overview = await samples.overview()
     assert (len(overview["services"]), overview["sample"]) == (4, None)
 
@@ -85,7 +85,7 @@ async def test_a_business_without_a_sample_has_none(world):
 )
 async def test_a_sample_is_submitted_as_any_sender_would(world, business, services):
     """What the business checks in a submission, it finds right."""
-    assert await world.samples(business, services).place(Trial()) == ORDER_ID
+    assert await world.samples(business, services).place(SampleRequest()) == ORDER_ID
     (text,) = world.submissions.texts
     submitted = decode(Submission, text)
     assert (submitted.order_id, submitted.placed_at, submitted.workflow) == (
@@ -99,7 +99,7 @@ async def test_a_sample_is_submitted_as_any_sender_would(world, business, servic
 
 async def test_a_sample_may_be_refused_a_step(world):
     """By every service that may be asked for it, before it is placed; no other order is."""
-    await world.samples().place(Trial(refuse="capture"))
+    await world.samples().place(SampleRequest(refuse="capture"))
     assert len(world.submissions.texts) == 1
     for service in ("payment", "payment-backup"):
         assert (await world.call("authorise", f"{ORDER_ID}:payment", service)).status == 200
@@ -110,5 +110,5 @@ async def test_a_sample_may_be_refused_a_step(world):
 async def test_a_step_that_the_sample_lacks_is_told(world):
     """Nothing is placed."""
     with pytest.raises(InvalidError, match="refuse: the sample order has no such step"):
-        await world.samples().place(Trial(refuse="teatime"))
+        await world.samples().place(SampleRequest(refuse="teatime"))
     assert world.submissions.texts == []
