@@ -72,7 +72,7 @@ class Payout(Sum):
     approval: str | None
 
 
-class Reference(Model):
+class ServiceReference(Model):
     """An answer: the service's own name for what it did."""
 
     reference: str | None = None
@@ -81,9 +81,9 @@ class Reference(Model):
 class Assessment(Agent):
     """The service that looks at damages and approves claims."""
 
-    assess = Operation(Damage, Reference)
+    assess = Operation(Damage, ServiceReference)
     cancel = Operation(Damage)
-    approve = Operation(Decision, Reference)
+    approve = Operation(Decision, ServiceReference)
     withdraw = Operation(Decision)
 
 
@@ -116,7 +116,7 @@ def fraud(claim: Claim) -> Sum:
 
 
 @claims.step(assessor.approve, undo=assessor.withdraw, after=[fraud], on_failure=UNDO)
-def approve(claim: Claim, assess: Reference) -> Decision:
+def approve(claim: Claim, assess: ServiceReference) -> Decision:
     """Approve the claim."""
     return Decision(
         claim_number=claim.claim_number, amount=claim.amount, assessment=assess.reference
@@ -124,7 +124,7 @@ def approve(claim: Claim, assess: Reference) -> Decision:
 
 
 @claims.step(bank.pay, undo=bank.recall, on_failure=UNDO)
-def pay(claim: Claim, approve: Reference) -> Payout:
+def pay(claim: Claim, approve: ServiceReference) -> Payout:
     """Pay the claim."""
     return Payout(claim_number=claim.claim_number, amount=claim.amount, approval=approve.reference)
 

@@ -36,18 +36,18 @@ Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 """A decimal string such as "950.00" (EUR)."""
 
 
-class PolicyHolder(Model):
+class Claimant(Model):
     """Who is insured."""
 
     name: Personal[Name]
     email: Owner[Text]
 
 
-class Claim(Model):
+class ClaimWithApprovals(Model):
     """The payload of a claim; its description is free text, so it may be personal."""
 
     claim_number: Key[Annotated[str, Field(pattern=r"^C-\d{4,10}$")]]
-    policy_holder: PolicyHolder
+    policy_holder: Claimant
     amount: Amount
     description: Personal[Text]
 
@@ -72,21 +72,21 @@ class Approval(Model):
     """Up to which amount the claim may be paid."""
 
 
-class Sum(Model):
+class ClaimAmount(Model):
     """What is asked of the bank, and a part of other requests."""
 
     claim_number: str
     amount: Amount
 
 
-class Damage(Sum):
+class PhotographedDamage(ClaimAmount):
     """What the assessor looks at."""
 
     description: str
     photographs: list[str]
 
 
-class Payout(Sum):
+class ApprovedPayout(ClaimAmount):
     """What is to be paid."""
 
     assessment: str | None
@@ -99,24 +99,24 @@ class Letter(Model):
     payment: str | None
 
 
-class Reference(Model):
+class Confirmation(Model):
     """An answer: the service's own name for what it did."""
 
     reference: str | None = None
 
 
-class Assessment(Agent):
+class DamageAssessment(Agent, capability="assessment"):
     """The service that looks at damages."""
 
-    assess = Operation(Damage, Reference)
-    cancel = Operation(Damage)
+    assess = Operation(PhotographedDamage, Confirmation)
+    cancel = Operation(PhotographedDamage)
 
 
-class Banking(Agent):
+class DeferredBanking(Agent, capability="banking"):
     """The service that screens claims for fraud and pays them."""
 
-    screen = Operation(Sum)
-    pay = Operation(Payout, Reference)
+    screen = Operation(ClaimAmount)
+    pay = Operation(ApprovedPayout, Confirmation)
 
 
 class Post(Agent):
@@ -125,29 +125,29 @@ class Post(Agent):
     tell = Operation(Letter)
 
 
-assessor = Assessment("assessor", refusal="not covered by the policy")
-bank = Banking("bank", refusal="account closed", answer_within=timedelta(hours=6))
+assessor = DamageAssessment("assessor", refusal="not covered by the policy")
+bank = DeferredBanking("bank", refusal="account closed", answer_within=timedelta(hours=6))
 """It answers 202 and pays later; it is asked again, with the same key, when it says."""
 post = Post("post")
 
-claims = Workflow("grown-claim", Claim)
+claims = Workflow("grown-claim", ClaimWithApprovals)
 
 
-def above_limit(claim: Claim) -> bool:
+def above_limit(claim: ClaimWithApprovals) -> bool:
     """Whether a person has to approve the claim."""
     return Decimal(claim.amount) > LIMIT
 
 
 @claims.answer(Photographs, within=timedelta(days=5), asks=3, on_failure=UNDO)
-def photographs(claim: Claim) -> Question:
+def photographs(claim: ClaimWithApprovals) -> Question:
     """Ask the customer for photographs of the damage."""
     return Question(claim_number=claim.claim_number, text="Please send photographs of the damage")
 
 
 @claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)
-def assess(claim: Claim, photographs: Photographs) -> Damage:
+def assess(claim: ClaimWithApprovals, photographs: Photographs) -> PhotographedDamage:
     """Look at the damage."""
-    return Damage(
+    return PhotographedDamage(
         claim_number=claim.claim_number,
         amount=claim.amount,
         description=claim.description,
@@ -156,9 +156,9 @@ def assess(claim: Claim, photographs: Photographs) -> Damage:
 
 
 @claims.step(bank.screen, after=[photographs], threshold=1, on_failure=COOLDOWN)
-def fraud(claim: Claim) -> Sum:
+def fraud(claim: ClaimWithApprovals) -> ClaimAmount:
     """Check for fraud."""
-    return Sum(claim_number=claim.claim_number, amount=claim.amount)
+    return ClaimAmount(claim_number=claim.claim_number, amount=claim.amount)
 
 
 @claims.answer(
@@ -169,7 +169,7 @@ def fraud(claim: Claim) -> Sum:
     when=above_limit,
     on_failure=UNDO,
 )
-def approval(claim: Claim, assess: Reference) -> Question:
+def approval(claim: ClaimWithApprovals, assess: Confirmation) -> Question:
     """Ask the claims department to approve the claim."""
     return Question(
         claim_number=claim.claim_number,
@@ -178,15 +178,19 @@ def approval(claim: Claim, assess: Reference) -> Question:
 
 
 @claims.step(bank.pay, after=[approval, fraud], pivot=True, on_failure=ERROR)
-def pay(claim: Claim, assess: Reference, approval: Approval | None) -> Payout:
+def pay(
+    claim: ClaimWithApprovals, assess: Confirmation, approval: Approval | None
+) -> ApprovedPayout:
     """Pay the claim, or the part of it that was approved: there is no way back."""
     limit = approval.limit if approval else claim.amount
     amount = min(claim.amount, limit, key=Decimal)
-    return Payout(claim_number=claim.claim_number, amount=amount, assessment=assess.reference)
+    return ApprovedPayout(
+        claim_number=claim.claim_number, amount=amount, assessment=assess.reference
+    )
 
 
 @claims.step(post.tell, on_failure=GO_ON)
-def tell(claim: Claim, pay: Reference) -> Letter:
+def tell(claim: ClaimWithApprovals, pay: Confirmation) -> Letter:
     """Tell the customer; a claim that is paid stays paid if this fails."""
     return Letter(claim_number=claim.claim_number, payment=pay.reference)
 
@@ -194,9 +198,9 @@ def tell(claim: Claim, pay: Reference) -> Letter:
 GROWN = business(
     claims,
     agents=[assessor, bank, post],
-    sample=Claim(
+    sample=ClaimWithApprovals(
         claim_number="C-1000",
-        policy_holder=PolicyHolder(name="A sample", email="sample@example.com"),
+        policy_holder=Claimant(name="A sample", email="sample@example.com"),
         amount="100.00",
         description="A sample",
     ),

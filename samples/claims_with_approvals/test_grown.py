@@ -6,12 +6,18 @@ import pytest
 
 from engine.workflow import InvalidError
 from engine.workflow.drawing import mermaid
-from samples.claims_with_approvals.business import GROWN, Approval, Claim, Photographs, PolicyHolder
+from samples.claims_with_approvals.business import (
+    GROWN,
+    Approval,
+    Claimant,
+    ClaimWithApprovals,
+    Photographs,
+)
 from testkit import Seen, Trial, TrialOrder
 
-ROOF = Claim(
+ROOF = ClaimWithApprovals(
     claim_number="C-2041",
-    policy_holder=PolicyHolder(name="Ada", email="ada@example.com"),
+    policy_holder=Claimant(name="Ada", email="ada@example.com"),
     amount="950.00",
     description="A storm took the roof",
 )
@@ -19,7 +25,7 @@ HOUSE = ROOF.model_copy(update={"amount": "95000.00"})
 PICTURES = Photographs(urls=["https://pictures.example/roof.jpg"])
 
 
-def photographed(trial: Trial, claim: Claim) -> TrialOrder:
+def photographed(trial: Trial, claim: ClaimWithApprovals) -> TrialOrder:
     """Submit a claim, and let the customer send photographs on the second day."""
     order = trial.submit(claim)
     trial.advance(days=1)

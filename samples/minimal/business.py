@@ -16,24 +16,24 @@ from engine.workflow import (
 # The payload of an order
 
 
-class Customer(Model):
+class Buyer(Model):
     """Who ordered."""
 
     name: Personal[Name]
     email: Owner[Text]
 
 
-class Content(Model):
+class Booking(Model):
     """What is ordered, and by whom."""
 
-    customer: Customer
+    customer: Buyer
     item: Text
 
 
 # The services: what each operation asks, and what is kept of its answer
 
 
-class Wanted(Model):
+class ReservationRequest(Model):
     """What is to be reserved."""
 
     item: str
@@ -45,7 +45,7 @@ class Reservation(Model):
     reference: str | None = None
 
 
-class Payment(Wanted):
+class ChargeRequest(ReservationRequest):
     """What is to be paid."""
 
     reservation: str | None
@@ -54,15 +54,15 @@ class Payment(Wanted):
 class Reserving(Agent):
     """The service that keeps things for customers."""
 
-    reserve = Operation(Wanted, Reservation)
-    release = Operation(Wanted)
+    reserve = Operation(ReservationRequest, Reservation)
+    release = Operation(ReservationRequest)
 
 
 class Paying(Agent):
     """The service that takes the customer's money."""
 
-    charge = Operation(Payment)
-    refund = Operation(Payment)
+    charge = Operation(ChargeRequest)
+    refund = Operation(ChargeRequest)
 
 
 reservations = Reserving("reservations", refusal="there is none left")
@@ -70,25 +70,25 @@ payments = Paying("payments", refusal="card declined")
 
 # The workflow: each function makes the request of its step
 
-orders = Workflow("start", Content)
+orders = Workflow("start", Booking)
 
 
 @orders.step(reservations.reserve, undo=reservations.release, on_failure=UNDO)
-def reserve(content: Content) -> Wanted:
+def reserve(booking: Booking) -> ReservationRequest:
     """Reserve it for the customer."""
-    return Wanted(item=content.item)
+    return ReservationRequest(item=booking.item)
 
 
 @orders.step(payments.charge, undo=payments.refund, on_failure=UNDO)
-def charge(content: Content, reserve: Reservation) -> Payment:
+def charge(booking: Booking, reserve: Reservation) -> ChargeRequest:
     """Charge the customer."""
-    return Payment(item=content.item, reservation=reserve.reference)
+    return ChargeRequest(item=booking.item, reservation=reserve.reference)
 
 
 START = business(
     orders,
     agents=[reservations, payments],
-    sample=Content(
-        customer=Customer(name="A sample", email="sample@example.com"), item="the first one"
+    sample=Booking(
+        customer=Buyer(name="A sample", email="sample@example.com"), item="the first one"
     ),
 )

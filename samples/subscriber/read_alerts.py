@@ -26,7 +26,7 @@ STALLED = "OrderProcessing.Stalled"
 Event = Mapping[str, Any]
 
 
-class Seen:
+class HandledEvents:
     """The ids of the events that were handled, in a file: a later run of the program knows them."""
 
     def __init__(self, path: str) -> None:
@@ -59,7 +59,7 @@ def handle(event: Event) -> None:
     print(event["id"], event["type"], event.get("subject", ""), what, sep="\t", flush=True)
 
 
-def take(queue: QueueClient, seen: Seen) -> int:
+def take(queue: QueueClient, seen: HandledEvents) -> int:
     """Handle the messages at hand, and return their number.
 
     Event Grid delivers at least once, so an event may come again with the same id. A message is
@@ -93,7 +93,7 @@ def main() -> None:
     arguments.add_argument("--seen", default="seen.db")
     arguments.add_argument("--once", action="store_true", help="end when the queue is empty")
     given = arguments.parse_args()
-    seen = Seen(given.seen)
+    seen = HandledEvents(given.seen)
     with connect(os.environ["QUEUE_ACCOUNT"], given.queue) as queue:
         while True:
             if take(queue, seen):

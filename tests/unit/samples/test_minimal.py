@@ -3,8 +3,8 @@
 from samples.minimal import business
 from testkit import Trial
 
-ADA = business.Customer(name="Ada", email="ada@example.com")
-CONTENT = business.Content(customer=ADA, item="a bicycle")
+ADA = business.Buyer(name="Ada", email="ada@example.com")
+BOOKING = business.Booking(customer=ADA, item="a bicycle")
 
 
 def test_the_app_starts_with_it() -> None:
@@ -15,7 +15,7 @@ def test_the_app_starts_with_it() -> None:
 def test_an_order_is_carried_out() -> None:
     """Each service does its part, once."""
     trial = Trial(business.START)
-    order = trial.submit(CONTENT)
+    order = trial.submit(BOOKING)
     assert order.state == "Processed"
     assert trial.effects("reservations") == ["reserve"]
     assert trial.effects("payments") == ["charge"]
@@ -25,12 +25,12 @@ def test_what_cannot_be_charged_is_released() -> None:
     """An order whose payment is refused leaves nothing behind."""
     trial = Trial(business.START)
     trial.refuse("payments", "charge")
-    order = trial.submit(CONTENT)
+    order = trial.submit(BOOKING)
     assert (order.outcome, order.reason) == ("undone", "charge: card declined")
     assert trial.effects("reservations") == ["reserve", "release"]
 
 
 def test_the_charge_names_the_reservation() -> None:
     """So that the two services can tell what belongs together."""
-    request = business.charge(CONTENT, business.Reservation(reference="r-1"))
+    request = business.charge(BOOKING, business.Reservation(reference="r-1"))
     assert (request.item, request.reservation) == ("a bicycle", "r-1")
