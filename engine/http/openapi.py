@@ -1,5 +1,6 @@
 """The calls of the API as routes, and the OpenAPI description made from them."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,14 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic.json_schema import (
+    CoreModeRef,
+    CoreRef,
+    DefsRef,
+    GenerateJsonSchema,
+    JsonSchemaMode,
+    models_json_schema,
+)
 
 from engine.domain.keys import ORDER_ID
 from engine.http.models import Parameters, Problem, View
@@ -121,6 +129,24 @@ def description(routes: Sequence[Route]) -> Schema:
     }
 
 
+def _titles(base: type[View] = View) -> Iterator[tuple[str, str]]:
+    """Yield the name of each view with a title, and the title."""
+    for view in base.__subclasses__():
+        if title := view.model_config.get("title"):
+            yield view.__name__, title
+        yield from _titles(view)
+
+
+class _Titled(GenerateJsonSchema):
+    """Names the schema of a view by its title, which stays when the class gets another name."""
+
+    def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
+        core_ref, mode = core_mode_ref
+        titles = dict(_titles())
+        titled = re.sub(r"\w+(?=:)", lambda name: titles.get(name[0], name[0]), core_ref)
+        return super().get_defs_ref((CoreRef(titled), mode))
+
+
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     """Return the reference to each model's schema, and all schemas by name."""
     models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
@@ -128,7 +154,9 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
         models |= {(body, "validation") for _, body in route.bodies}
         models |= {(view, "serialization") for view in route.views}
     by_name = sorted(models, key=lambda model: model[0].__name__)
-    found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
+    found, definitions = models_json_schema(
+        by_name, ref_template="#/components/schemas/{model}", schema_generator=_Titled
+    )
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
 
 

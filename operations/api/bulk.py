@@ -10,6 +10,8 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pydantic import ConfigDict
+
 from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.callback_actions import checked
@@ -44,9 +46,10 @@ AT_ONCE = 16
 """Maximum number of orders that are changed at a time."""
 
 
-class NotDone(View):
+class BulkRefusal(View):
     """An order on which the action was refused, or which cannot be read or written."""
 
+    model_config = ConfigDict(title="NotDone")
     order_id: str
     why: str
 
@@ -62,7 +65,7 @@ class BulkPage(View):
     done: list[str]
     still_waiting: list[str]
     """Those of `done` that still wait for an operator: for another step, or another action."""
-    refused: list[NotDone]
+    refused: list[BulkRefusal]
     changed: list[str]
     """Orders that were changed meanwhile and do not match any more."""
     continuation: str | None = None
@@ -140,7 +143,7 @@ class BulkService:
 
     async def _act_on(
         self, matching: list[ListedOrder], request: BulkRequest, until: datetime
-    ) -> tuple[list[OrderAggregate], list[NotDone]]:
+    ) -> tuple[list[OrderAggregate], list[BulkRefusal]]:
         outcomes = await run_all(
             (self._one(row.order_id, request, until) for row in matching), at_most=AT_ONCE
         )
@@ -149,11 +152,11 @@ class BulkService:
             "operators.bulk_page",
             extra={"action": request.action, "done": len(done), "meant": len(matching)},
         )
-        return done, [outcome for outcome in outcomes if isinstance(outcome, NotDone)]
+        return done, [outcome for outcome in outcomes if isinstance(outcome, BulkRefusal)]
 
     async def _one(
         self, order_id: str, request: BulkRequest, until: datetime
-    ) -> OrderAggregate | NotDone | None:
+    ) -> OrderAggregate | BulkRefusal | None:
         """Act on one order that still matches; return it as it is then, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
         command = command_of(action, request, where.step if action.of_step else None)
@@ -170,10 +173,12 @@ class BulkService:
         except UnavailableError:
             raise
         except (InvalidError, RefusedError, UnreadableRowError, ConflictError) as refusal:
-            return NotDone(order_id=order_id, why=str(refusal))
+            return BulkRefusal(order_id=order_id, why=str(refusal))
         except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})
-            return NotDone(order_id=order_id, why=f"an unexpected error: {type(fault).__name__}")
+            return BulkRefusal(
+                order_id=order_id, why=f"an unexpected error: {type(fault).__name__}"
+            )
         return decision.after if isinstance(decision, Change) else None
 
 

@@ -48,9 +48,10 @@ class Count(View):
     """Whether there are more, which were not counted."""
 
 
-class Waiting(View):
+class WaitingOrders(View):
     """The orders that wait for an operator for one cause, after one step at one agent."""
 
+    model_config = ConfigDict(title="Waiting")
     step: str | None
     agent: str | None
     """The agent of that step, which may be the cause."""
@@ -84,7 +85,7 @@ class Overview(View):
     """When it was read."""
     open_orders: dict[str, Count]
     """By list."""
-    waiting_for_operator: list[Waiting]
+    waiting_for_operator: list[WaitingOrders]
     """Why orders wait for an operator; the causes of the most first, counted as `open_orders`."""
     unconfirmed_events: Count
     """Events for operators that are not sent yet."""
@@ -191,7 +192,7 @@ class OverviewService:
         return LastHour(since=until - SHOWN, until=until, minutes=in_order)
 
 
-def waiting_causes(rows: Sequence[IndexRow]) -> list[Waiting]:
+def waiting_causes(rows: Sequence[IndexRow]) -> list[WaitingOrders]:
     """Return why the orders of these rows wait, the cause of the most first."""
     groups: dict[tuple[str | None, ...], list[ListedOrder]] = {}
     for order in (listed(row, ERROR) for row in rows):
@@ -207,10 +208,10 @@ def _failed_at(order: ListedOrder) -> tuple[str | None, str | None]:
     return next(iter(order.failed_steps), None), next(iter(order.failed_agents), None)
 
 
-def _waiting_for(orders: list[ListedOrder]) -> Waiting:
+def _waiting_for(orders: list[ListedOrder]) -> WaitingOrders:
     step, agent = _failed_at(orders[0])
     times = [order.updated_at for order in orders if order.updated_at]
-    return Waiting(
+    return WaitingOrders(
         step=step,
         agent=agent,
         cause=orders[0].cause,
