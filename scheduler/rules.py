@@ -43,8 +43,8 @@ class SchedulerRules:
         Return the reason instead if the order is not claimed.
         """
         decided = claim.claim(order, now, capacity, self._scheduler())
-        if isinstance(decided, claim.NotClaimed):
-            return NotClaimed(why=decided.why)
+        if isinstance(decided, NotClaimed):
+            return decided
         return change_of(decided, self._actor)
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:

@@ -130,7 +130,7 @@ class Note:
     events: tuple[OperatorEvent, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class NotClaimed:
     """A claim that was refused; nothing is written."""
 

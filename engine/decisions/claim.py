@@ -1,8 +1,9 @@
 """The scheduler's decision about an order that waits: claim it, or leave it (SCH-1 to SCH-3)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from engine.decisions.changes import NotClaimed
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.transitions import Draft, Transition, end
 from engine.declarations.workflow import WorkflowDefinition
@@ -12,13 +13,6 @@ from engine.domain.orders import OrderAggregate, Pending
 from engine.domain.states import AtWork
 from engine.domain.statuses import NotClaimable, Outcome
 from engine.domain.work_index import capability_of
-
-
-@dataclass(frozen=True, slots=True)
-class NotClaimed:
-    """A claim that was refused; nothing is written."""
-
-    why: NotClaimable
 
 
 def claim(

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.claim import NotClaimed, claim
+from engine.decisions.changes import NotClaimed
+from engine.decisions.claim import claim
 from engine.decisions.requests import idempotency_key
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
