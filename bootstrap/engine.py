@@ -13,7 +13,7 @@ from agents.service import AgentService
 from engine.azure import Adapters
 from engine.azure.clock import order_ids, order_time
 from engine.azure.settings import EXPECTED, Settings, SettingsError
-from engine.declarations.business import AgentDefinition, Business, offers_of
+from engine.declarations.business import AgentDefinition, Application, offers_of
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.keys import buckets
@@ -44,7 +44,7 @@ REQUESTS_PER_CALL = 2
 """Open requests that an agent may have for each call that its service takes at a time."""
 
 
-def build_engine(settings: Settings, business: Business, adapters: Adapters) -> "Engine":
+def build_engine(settings: Settings, business: Application, adapters: Adapters) -> "Engine":
     """Return the engine of a business.
 
     Raises `DeclarationError` for a business that cannot work, such as one with a step that no agent
@@ -61,7 +61,7 @@ def build_engine(settings: Settings, business: Business, adapters: Adapters) -> 
     return engine
 
 
-def _check_links(settings: Settings, business: Business) -> None:
+def _check_links(settings: Settings, business: Application) -> None:
     """Raise `SettingsError` if answers come over links, and no link to them can be made."""
     workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_answers)
     waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
@@ -77,7 +77,7 @@ class Engine:
     Each service is made at its first use, and does no I/O before.
     """
 
-    def __init__(self, settings: Settings, business: Business, adapters: Adapters) -> None:
+    def __init__(self, settings: Settings, business: Application, adapters: Adapters) -> None:
         self.settings, self.business, self.adapters = settings, business, adapters
         table = adapters.table
         address = settings.public_url and settings.public_url.rstrip("/")

@@ -27,7 +27,7 @@ from engine.workflow import (
     Personal,
     Text,
     Workflow,
-    business,
+    application,
 )
 from shop.catalogue import BY_SKU, PRODUCTS
 
@@ -225,7 +225,7 @@ GREETING = """Order tea at {url}/shop; or look at what the shop sells, and place
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}'"""
 
-SHOP = business(
+SHOP = application(
     orders,
     first_orders,
     returns,

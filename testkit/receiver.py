@@ -25,7 +25,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -47,7 +47,7 @@ class Receiver:
     all of its work or none.
     """
 
-    app: Application
+    app: AsgiApplication
     store: KeyStore
     undoes: Mapping[str, str] = field(default_factory=dict)
     """By the path of each undo, the path of what it takes back, such as `/recall`: `/pay`."""
@@ -155,7 +155,7 @@ async def _body(receive: Receive) -> bytes | None:
     return body
 
 
-async def _ask(app: Application, scope: Scope, body: bytes) -> RememberedAnswer:
+async def _ask(app: AsgiApplication, scope: Scope, body: bytes) -> RememberedAnswer:
     """Return the answer of the service's own handler."""
     status, content_type, parts = 500, "", list[bytes]()
 

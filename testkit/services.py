@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.domain.errors import AcceptedError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
 from engine.ports import Clock, RemoteService
@@ -52,14 +52,14 @@ class OrderedLedger(Ledger):
 class Services:
     """The service of each agent of a business."""
 
-    def __init__(self, business: Business, clock: Clock) -> None:
+    def __init__(self, business: Application, clock: Clock) -> None:
         self._services: Mapping[str, SimulatedService] = simulated(business)
         self._clock = clock
         self._ledger = OrderedLedger()
         self._reasons: dict[tuple[str, str], str] = {}
         self._working: set[asyncio.Task[SimulatedAnswer]] = set()
 
-    def upgrade(self, business: Business) -> None:
+    def upgrade(self, business: Application) -> None:
         """Do from now on what another version of the business asks, too."""
         self._services = {**self._services, **simulated(business)}
 

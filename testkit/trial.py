@@ -20,7 +20,7 @@ from engine.alerts.events import NEWS
 from engine.azure.settings import Settings
 from engine.decisions.changes import OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.domain.keys import buckets
 from engine.domain.messages import Submission, decode, json_text
 from operations.api.answers import AnswerRequest
@@ -53,7 +53,9 @@ class Trial:
     go the same way. A trial runs its own event loop, so it is used in plain functions only.
     """
 
-    def __init__(self, business: Business, *, begins: datetime = BEGINS, **settings: Any) -> None:
+    def __init__(
+        self, business: Application, *, begins: datetime = BEGINS, **settings: Any
+    ) -> None:
         """Start the app; `settings` are fields of `Settings`, such as `failure_threshold=5`.
 
         Raises `DeclarationError` for a business that cannot work, and TypeError for a setting that
@@ -106,7 +108,7 @@ class Trial:
         """
         self._world.run(self._world.cancel(order.id))
 
-    def upgrade(self, business: Business) -> None:
+    def upgrade(self, business: Application) -> None:
         """Go on with another version of the app; orders in flight and what services did stay.
 
         Raises `DeclarationError` for a business that cannot work.

@@ -16,7 +16,7 @@ from bootstrap.engine import build_engine
 from bootstrap.operations import Operations
 from engine.azure import Adapters
 from engine.azure.settings import Settings
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.domain.keys import time_of
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
@@ -65,7 +65,7 @@ class HeldSettings(Settings):
         return (init_settings,)
 
 
-def settings_for(business: Business, more: Mapping[str, Any]) -> Settings:
+def settings_for(business: Application, more: Mapping[str, Any]) -> Settings:
     """Return the settings of a trial: those of a deployment, but for `more`."""
     never = "by the clock of the test"
     return HeldSettings.model_validate(
@@ -121,7 +121,9 @@ class DeliveringBus(MemoryBus):
 class AppWorld:
     """One instance of the app, its services and its timers; it stands still unless it is run."""
 
-    def __init__(self, business: Business, begins: datetime, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, business: Application, begins: datetime, settings: Mapping[str, Any]
+    ) -> None:
         self.loop = HeldLoop(begins)
         self.orders = OrdersTable()
         self.events = MemoryEventPublisher()
@@ -147,12 +149,12 @@ class AppWorld:
             self.loop.run_until(self.loop.now() + time)
         self._raise_failures()
 
-    def upgrade(self, business: Business) -> None:
+    def upgrade(self, business: Application) -> None:
         """Run another version of the app from now on; raises `DeclarationError`."""
         self.services.upgrade(business)
         self._install(business)
 
-    def _install(self, business: Business) -> None:
+    def _install(self, business: Application) -> None:
         """Make the app, and the way of the messages to its roles."""
         parts = replace(self._parts, services=self.services.by_agent())
         self.engine = build_engine(settings_for(business, self._settings), business, parts)

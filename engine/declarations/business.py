@@ -235,7 +235,7 @@ class EndpointDefinition:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Business:
+class Application:
     """The declarations of one business, which the engine runs."""
 
     workflows: Workflows

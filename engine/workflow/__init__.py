@@ -1,13 +1,13 @@
 """A business in one file: its services, its payload, and its workflows as functions."""
 
 from engine.declarations.activities import Call, Later, Rejected, TryAgain
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.declarations.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
 from engine.declarations.service_forms import Body
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Name, Text
 from engine.domain.submitted_order import OnFailure, Order
-from engine.workflow.businesses import business
+from engine.workflow.businesses import application
 from engine.workflow.endpoints import OrderEndpoint
 from engine.workflow.model import Key, Model, Owner, Personal
 from engine.workflow.services import Agent, Nothing, Operation
@@ -26,7 +26,7 @@ __all__ = [
     "UNDO",
     "Agent",
     "ApiKey",
-    "Business",
+    "Application",
     "Call",
     "ClientCertificate",
     "ClientCredentials",
@@ -46,5 +46,5 @@ __all__ = [
     "Text",
     "TryAgain",
     "Workflow",
-    "business",
+    "application",
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.workflow.drawing import mermaid
 from engine.workflow.new import NewBusinessError, create, sample
 
@@ -49,14 +49,14 @@ def new(name: str) -> None:
     )
 
 
-def _named(name: str) -> Business:
+def _named(name: str) -> Application:
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(import_module(module), attribute, None)
     except (ImportError, ValueError) as error:
         raise click.UsageError(f"{name}: {error}") from error
-    if not isinstance(found, Business):
+    if not isinstance(found, Application):
         raise click.UsageError(
             f"{name} is no business; expected a name such as rental.business:RENTAL"
         )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.declarations.business import AgentDefinition, Business, EndpointDefinition, Sample
+from engine.declarations.business import AgentDefinition, Application, EndpointDefinition, Sample
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError, Workflows
 from engine.workflow.faults import faults_of
@@ -16,14 +16,14 @@ from engine.workflow.steps import Workflow
 Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
 
 
-def business(
+def application(
     *flows: Workflow,
     agents: Sequence[Agent],
     sample: Model | None = None,
     greeting: str = "",
     check: Check[Any] | None = None,
     fault_marks: Marks | None = None,
-) -> Business:
+) -> Application:
     """Return the business; raises `DeclarationError` with every fault in what it declares.
 
     A submission that names no workflow follows the latest version of the first flow. `check` gets
@@ -33,7 +33,7 @@ def business(
         raise DeclarationError([Fault(FaultCode.NO_WORKFLOW)])
     faults = [*_of_flows(flows), *_of_functions(agents)]
     declared = list(_declared(agents, faults))
-    made = Business(
+    made = Application(
         workflows=_workflows(flows, faults),
         default_workflow=flows[0].name,
         agents=tuple(declared),
@@ -113,7 +113,7 @@ def _sample(content: Model | None) -> Sample | None:
     return Sample(payload=content.model_dump(mode="json", by_alias=True)) if content else None
 
 
-def _of_engine(made: Business, flows: Sequence[Workflow]) -> Iterator[Fault]:
+def _of_engine(made: Application, flows: Sequence[Workflow]) -> Iterator[Fault]:
     """Yield what the engine finds, with the file and line of a step."""
     places = {
         f"{flow.place}: step {step.name}": step.place for flow in flows for step in flow.steps

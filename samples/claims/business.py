@@ -18,7 +18,7 @@ from engine.workflow import (
     Personal,
     Text,
     Workflow,
-    business,
+    application,
 )
 
 Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
@@ -129,7 +129,7 @@ def pay(claim: Claim, approve: ServiceReference) -> Payout:
     return Payout(claim_number=claim.claim_number, amount=claim.amount, approval=approve.reference)
 
 
-CLAIMS = business(
+CLAIMS = application(
     claims,
     agents=[assessor, bank],
     check=worth_something,

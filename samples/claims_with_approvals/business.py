@@ -26,7 +26,7 @@ from engine.workflow import (
     Personal,
     Text,
     Workflow,
-    business,
+    application,
 )
 
 LIMIT = Decimal(1000)
@@ -195,7 +195,7 @@ def tell(claim: ClaimWithApprovals, pay: Confirmation) -> Letter:
     return Letter(claim_number=claim.claim_number, payment=pay.reference)
 
 
-GROWN = business(
+GROWN = application(
     claims,
     agents=[assessor, bank, post],
     sample=ClaimWithApprovals(

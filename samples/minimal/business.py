@@ -10,7 +10,7 @@ from engine.workflow import (
     Personal,
     Text,
     Workflow,
-    business,
+    application,
 )
 
 # The payload of an order
@@ -85,7 +85,7 @@ def charge(booking: Booking, reserve: Reservation) -> ChargeRequest:
     return ChargeRequest(item=booking.item, reservation=reserve.reference)
 
 
-START = business(
+START = application(
     orders,
     agents=[reservations, payments],
     sample=Booking(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
 
-from engine.declarations.business import REFERENCE, AgentDefinition, Business
+from engine.declarations.business import REFERENCE, AgentDefinition, Application
 from engine.declarations.service_forms import Body, Form
 from engine.domain.errors import InvalidError
 from engine.domain.messages import decode
@@ -47,12 +47,12 @@ class SimulatedService:
     """The business's declared marks of a call, by which a fault may select calls."""
 
 
-def simulated(business: Business) -> Mapping[str, SimulatedService]:
+def simulated(business: Application) -> Mapping[str, SimulatedService]:
     """Return the service of each agent, with the actions that the workflows need."""
     return {agent.name: _service(agent, business) for agent in business.agents}
 
 
-def _service(agent: AgentDefinition, business: Business) -> SimulatedService:
+def _service(agent: AgentDefinition, business: Application) -> SimulatedService:
     every = chain.from_iterable(workflow.steps for workflow in business.workflows.all)
     steps = [step for step in every if step.capability == agent.offers]
     undoes = {step.compensation: step.operation for step in steps if step.compensation}

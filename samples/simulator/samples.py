@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.declarations.business import AgentDefinition, Business, Sample, is_simulated
+from engine.declarations.business import AgentDefinition, Application, Sample, is_simulated
 from engine.declarations.workflow import StepDefinition
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
@@ -68,7 +68,7 @@ def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
 
 
 def sample_order(
-    business: Business, deployed: Sequence[AgentDefinition], simulated: Container[str]
+    business: Application, deployed: Sequence[AgentDefinition], simulated: Container[str]
 ) -> SampleOrder | None:
     """Return the sample order; None if there is none, or if one of its services is real."""
     sample = business.sample

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from engine.azure.settings import Settings
-from engine.declarations.business import AgentDefinition, Business, EndpointDefinition, offers_of
+from engine.declarations.business import AgentDefinition, Application, EndpointDefinition, offers_of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from engine.domain.submitted_order import OUTSIDE
@@ -43,7 +43,7 @@ SCHEDULERS = ("wake", "reply", "poll")
 class Deployment:
     """One deployment of a business, which stays as it is; what changes is a `World`."""
 
-    business: Business
+    business: Application
     settings: Settings
     """Those of each instance, but for its name."""
     slots: Mapping[str, tuple[str, ...]]
@@ -198,7 +198,7 @@ class Deployment:
         """Whether the app of this instance has the agent, and listens to its queues."""
         return name not in self.lacks.get(slot, ())
 
-    def business_of(self, slot: str) -> Business:
+    def business_of(self, slot: str) -> Application:
         """Return the business as this instance knows it."""
         if slot not in self._businesses:
             agents = [agent for agent in self.business.agents if self.has_agent(slot, agent.name)]
@@ -213,7 +213,7 @@ class Deployment:
         return self._settings[slot]
 
     @cached_property
-    def _businesses(self) -> dict[str, Business]:
+    def _businesses(self) -> dict[str, Application]:
         return {}
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.azure.settings import Settings
 from engine.decisions.operator_actions import BY_NAME
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.domain.errors import InvalidError
 from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
 from engine.domain.states import PATTERN_STATE, Skipped
@@ -159,7 +159,7 @@ class Coverage:
 
 
 def explore_order(
-    business: Business,
+    business: Application,
     settings: Settings,
     submission: Mapping[str, Any],
     wanted: ExplorationOptions,
@@ -213,7 +213,9 @@ def _check_answers(deployed: Deployment, workflow: str) -> None:
         raise InvalidError(faults)
 
 
-def deployed_of(business: Business, settings: Settings, wanted: ExplorationOptions) -> Deployment:
+def deployed_of(
+    business: Application, settings: Settings, wanted: ExplorationOptions
+) -> Deployment:
     """Return the app as it is explored: in one bucket."""
     requests = {f"request to {agent.name}": agent.name for agent in business.agents}
     roles = {"wake": "scheduler", "reply": "scheduler", "poll": "scheduler", "sweep": "supervisor"}

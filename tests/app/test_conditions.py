@@ -12,7 +12,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from engine.workflow import UNDO, Agent, Model, Operation, Workflow, business
+from engine.workflow import UNDO, Agent, Model, Operation, Workflow, application
 from testkit import Trial
 from tests.support.acting import cancel, resubmit
 from tests.support.faults import without_lines
@@ -334,7 +334,7 @@ def claims(when=over):
     def pay(claim: Claim, approve: Approval | None) -> Payout:
         return Payout(amount=claim.amount, approved=approve is not None)
 
-    return business(flow, agents=[office])
+    return application(flow, agents=[office])
 
 
 @pytest.mark.proves("SCH-14")

@@ -36,7 +36,7 @@ from engine.domain.statuses import OrderStatus
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
-from engine.workflow import GO_ON, UNDO, Model, Personal, Workflow, business
+from engine.workflow import GO_ON, UNDO, Model, Personal, Workflow, application
 from engine.workflow.drawing import mermaid
 from operations.api.answers import AnswerRequest
 from operations.api.explain import Actor, explain
@@ -505,7 +505,7 @@ def judged(**rules):
     def pay(pictures: Pictures | None) -> Work:
         return Work(detail="with pictures" if pictures else "without")
 
-    return business(flow, agents=[office])
+    return application(flow, agents=[office])
 
 
 def is_small(request: Request) -> bool:
@@ -551,7 +551,7 @@ def refused_early(**rules):
     def approval(request: Request) -> Question:
         return Question(text=request.who)
 
-    trial = Trial(business(flow, agents=[office]))
+    trial = Trial(application(flow, agents=[office]))
     trial.down("office")
     order = trial.submit(ADA)
     trial.answer(order, "approval", refusal="no")
@@ -734,7 +734,7 @@ def test_an_author_learns_what_is_wrong_with_an_answer_when_the_app_starts():
         return Question(text=str(parts))
 
     with pytest.raises(DeclarationError) as found:
-        business(flow, agents=[])
+        application(flow, agents=[])
     place = "test_external_events.py:N: asking version 1"
     assert without_lines(found.value.faults) == [
         Fault(FaultCode.PERSONAL_INSIDE_FIELD, f"{place}: step parts: answer: field parts"),

@@ -7,7 +7,7 @@ import pytest
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import possible
-from engine.declarations.business import AgentDefinition, Business
+from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     DeclarationError,
@@ -25,8 +25,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
-from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow
-from engine.workflow import business as of_flows
+from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow, application
 from operations.api.requests import ActRequest
 from testkit import Trial
 from testkit.memory import in_memory
@@ -297,7 +296,7 @@ def business(step, **agent):
     definition = StepDefinition(
         name="pay", capability="bank", operation="pay", request=lambda order, results: {}, **step
     )
-    return Business(
+    return Application(
         workflows=Workflows(WorkflowDefinition(name="claim", version=1, steps=(definition,))),
         default_workflow="claim",
         agents=[AgentDefinition(name="bank", offers="bank", address="BANK_URL", **agent)],
@@ -428,7 +427,7 @@ def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
     def tell(content: Content) -> Content:
         return content
 
-    trial = Trial(of_flows(sale, agents=[bank, post], sample=Content(item="x")))
+    trial = Trial(application(sale, agents=[bank, post], sample=Content(item="x")))
     trial.refuse("post")
     order = trial.submit(Content(item="x"))
     trial.advance(days=days)

@@ -12,7 +12,7 @@ from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.statuses import NotClaimable, ProcessState
 from engine.words import words_of
-from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, business
+from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from operations.api.explain import Actor, explain
 from testkit import Trial
 from tests.support.builders import (
@@ -72,8 +72,8 @@ def shipment(content: Content, charge: Reference) -> Content:
     return Content(item=content.item)
 
 
-BOTH = business(sale, agents=[adyen, stripe, carrier], sample=Content(item="x"))
-WITHOUT = business(sale, agents=[stripe, carrier], sample=Content(item="x"))
+BOTH = application(sale, agents=[adyen, stripe, carrier], sample=Content(item="x"))
+WITHOUT = application(sale, agents=[stripe, carrier], sample=Content(item="x"))
 
 
 MINUTE = {"mixed_version_seconds": 60}
@@ -143,11 +143,12 @@ def delivery(content: Content) -> Content:
 def test_an_order_whose_workflow_is_gone_with_all_agents_of_its_step_ends():
     """It takes no slot of an agent, so it waits for none."""
     trial = Trial(
-        business(sale, other, agents=[adyen, stripe, carrier], sample=Content(item="x")), **MINUTE
+        application(sale, other, agents=[adyen, stripe, carrier], sample=Content(item="x")),
+        **MINUTE,
     )
     trial.hang("adyen")
     order = trial.submit(Content(item="x"), "sale")
-    trial.upgrade(business(other, agents=[carrier], sample=Content(item="x")))
+    trial.upgrade(application(other, agents=[carrier], sample=Content(item="x")))
     trial.advance(minutes=5)
     assert (order.state, order.outcome) == ("Error", "failed")
 

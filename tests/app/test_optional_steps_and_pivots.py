@@ -12,7 +12,7 @@ from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from engine.workflow import GO_ON, UNDO, Agent, Model, Operation, Workflow, business
+from engine.workflow import GO_ON, UNDO, Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
@@ -268,7 +268,7 @@ def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=G
 
     mail.__annotations__["points"] = mail_takes
     flow.step(shop.write, after=[ship], on_failure=mail_rule)(mail)
-    return business(flow, agents=[shop], **more)
+    return application(flow, agents=[shop], **more)
 
 
 @pytest.mark.proves("SCH-13", "UND-6")

@@ -19,7 +19,7 @@ from engine.domain.states import Scheduled, UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.submitted_order import OnFailure
 from engine.storage.orders import ORDER
-from engine.workflow import Agent, Model, Operation, Workflow, business
+from engine.workflow import Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from shop.business import SHOP
 from submission.rules import Terms, new_order, read, same_submission
@@ -326,7 +326,7 @@ def stays(begins=after_the_stay):
     def charge(booking: Booking) -> Booking:
         return booking
 
-    return business(flow, agents=[hotel])
+    return application(flow, agents=[hotel])
 
 
 def standstill(trial):
@@ -382,7 +382,7 @@ def permitted():
     def reserve(booking: Booking) -> Booking:
         return booking
 
-    return business(flow, agents=[hotel])
+    return application(flow, agents=[hotel])
 
 
 @pytest.mark.proves("SUB-9", "ANS-2")

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.changes import HistoryEntry
-from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, business
+from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
 from testkit import Trial
 from testkit.memory import in_memory
@@ -54,7 +54,7 @@ def tell(content: Content) -> Content:
     return content
 
 
-SALE = business(flow, agents=[carrier, bank, post], sample=Content(item="x"))
+SALE = application(flow, agents=[carrier, bank, post], sample=Content(item="x"))
 AWAY = timedelta(minutes=2)
 
 

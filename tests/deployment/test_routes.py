@@ -10,7 +10,7 @@ import pytest
 from development.business import packages
 from development.servicebus_config import ROOT
 from development.settings import app_settings
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from functions_alone.host.routes import compile_route, order_of_name
 from functions_alone.ports import Ports
 from tests.support.deploying import everything, index
@@ -70,7 +70,7 @@ def test_no_route_hides_another_ones(package):
     """
     home = import_module(f"{package}.business")
     name, business = next(
-        (name, found) for name, found in vars(home).items() if isinstance(found, Business)
+        (name, found) for name, found in vars(home).items() if isinstance(found, Application)
     )
     settings = app_settings(Ports(), "key", "key", business.agents)
     named = f"{home.__name__}:{name}"

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bench.workflows import MEASURED
-from engine.declarations.business import AgentDefinition, Business, Sample
+from engine.declarations.business import AgentDefinition, Application, Sample
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.events import OrderEnded
 from engine.domain.submitted_order import OnFailure
@@ -106,7 +106,7 @@ def paid_and_shipped():
         "answer_within": timedelta(minutes=5),
         "keys_last": timedelta(hours=2),
     }
-    return Business(
+    return Application(
         workflows=Workflows(WorkflowDefinition(name="sale", version=1, steps=(pay, ship))),
         default_workflow="sale",
         agents=[

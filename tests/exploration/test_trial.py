@@ -9,12 +9,11 @@ import pytest
 from pydantic import BaseModel
 
 from bench.workflows import MEASURED
-from engine.declarations.business import AgentDefinition, Business, EndpointDefinition, Sample
+from engine.declarations.business import AgentDefinition, Application, EndpointDefinition, Sample
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
-from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow
-from engine.workflow import business as flow_business
+from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
 from scheduler.admission import Admission
 from testkit import FoundError, Trial
 from testkit.exploration.trial import FAULTS
@@ -37,7 +36,7 @@ def step(name, agent, *after, **more):
 def business(*steps, **declared):
     """A business with an agent for each capability, declared like this."""
     names = dict.fromkeys(planned.capability for planned in steps)
-    return Business(
+    return Application(
         workflows=Workflows(WorkflowDefinition(name="trip", version=1, steps=steps)),
         default_workflow="trip",
         agents=[
@@ -238,7 +237,7 @@ def polled_first(cancel_until="book"):
     def book(form: Form) -> Form:
         return form
 
-    return flow_business(flow, agents=[clerk], sample=Form(who="Ada"))
+    return application(flow, agents=[clerk], sample=Form(who="Ada"))
 
 
 def test_a_hold_may_end_between_two_looks_of_a_scheduler():
@@ -334,7 +333,7 @@ def book(form: Form, consent: Consent) -> Form:
     return form
 
 
-FORM = flow_business(form, agents=[clerk], sample=Form(who="Ada"))
+FORM = application(form, agents=[clerk], sample=Form(who="Ada"))
 
 
 @pytest.mark.proves("ANS-2")
@@ -361,7 +360,7 @@ def answering_over_its_link(**declared):
     def book(form: Form) -> Form:
         return form
 
-    return flow_business(flow, agents=[Desk("desk", **declared)], sample=Form(who="Ada"))
+    return application(flow, agents=[Desk("desk", **declared)], sample=Form(who="Ada"))
 
 
 class Desk(Agent):

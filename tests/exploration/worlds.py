@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.workflows import MEASURED, PAYMENT_ONLY
 from engine.azure.settings import Settings
-from engine.declarations.business import AgentDefinition, Business
+from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.backoff import interval_after
 from engine.domain.submitted_order import OUTSIDE, OnFailure
@@ -540,7 +540,7 @@ class WorldOf:
     def _deployed_with(self, agents: Sequence[str]) -> Deployment:
         """What is explored, with these agents."""
         known = dict.fromkeys(filter(None, (self.workflow, self._second())))
-        business = Business(
+        business = Application(
             workflows=Workflows(*known),
             default_workflow="order",
             agents=[self._agent(name) for name in agents],
@@ -591,7 +591,7 @@ class WorldOf:
             return None
         return DAY if self.remembers else LONG
 
-    def _settings(self, business: Business) -> Settings:
+    def _settings(self, business: Application) -> Settings:
         times = {
             "step_timeout": ALLOWED,
             "reply_margin": MARGIN,

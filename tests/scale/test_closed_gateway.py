@@ -14,7 +14,7 @@ from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome, ProcessState
 from engine.words import words_of
-from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, business
+from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from shop.business import ORDER
 from testkit import Trial, services
 from tests.support.builders import answer_to, seconds
@@ -154,7 +154,7 @@ def charge(sale: Sale) -> Sale:
     return sale
 
 
-SALES = business(SALE, agents=[BANK, STOCK], sample=Sale(item="tea"))
+SALES = application(SALE, agents=[BANK, STOCK], sample=Sale(item="tea"))
 FAULTS = {"turned away": TransientError("404", by_gateway=True), "down": TransientError("503")}
 
 

@@ -8,7 +8,7 @@ import pytest
 from engine.alerts.events import NEWS, STALLED
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.domain.work_index import WorkItemKind, all_of
-from engine.workflow import Workflow, business
+from engine.workflow import Workflow, application
 from testkit import Trial, TrialOrder
 from testkit.memory import in_memory
 from testkit.trial import BEGINS
@@ -48,7 +48,7 @@ def pay(request: Request, answered: Request) -> Work:
     return Work(detail=answered.who)
 
 
-BOTH = business(waiting, asked, agents=[office])
+BOTH = application(waiting, asked, agents=[office])
 
 
 class Waits:

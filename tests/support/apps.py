@@ -12,7 +12,7 @@ from development.business import DEPLOYED, named
 from development.settings import app_settings
 from engine.azure.channels.settings import ChannelSettings
 from engine.azure.settings import Settings
-from engine.declarations.business import AgentDefinition, Business
+from engine.declarations.business import AgentDefinition, Application
 from engine.http.openapi import Route
 from engine.pages.triggers import BusinessPage, Pages
 from functions_alone.ports import Ports
@@ -88,7 +88,7 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) 
         for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
-    business = Business(
+    business = Application(
         workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD
     )
     return bootstrap(set_to(addresses=addresses, **settings), business, parts)

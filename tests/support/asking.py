@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from engine.workflow import UNDO, Agent, Model, Operation, Personal, Workflow, business
+from engine.workflow import UNDO, Agent, Model, Operation, Personal, Workflow, application
 
 DAYS = timedelta(days=1)
 
@@ -74,7 +74,7 @@ def pay(request: Request, approval: Approval) -> Work:
     return Work(detail=str(approval.limit))
 
 
-ASKING = business(asking, agents=[office])
+ASKING = application(asking, agents=[office])
 ADA = Request(who="Ada")
 SENT = Pictures(urls=("https://pictures.example/1",), by="Ada")
 YES = Approval(limit=100)
@@ -108,4 +108,4 @@ def last(request: Request) -> Work:
     return Work(detail=request.who)
 
 
-BOTH = business(both, agents=[office])
+BOTH = application(both, agents=[office])

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Literal
 
 from engine.declarations.service_forms import Body
-from engine.workflow import UNDO, Agent, Model, Operation, Workflow, business
+from engine.workflow import UNDO, Agent, Model, Operation, Workflow, application
 
 
 class Parcel(Model):
@@ -87,6 +87,6 @@ def send(parcel: Parcel) -> Shipment:
     return Shipment(address=parcel.address)
 
 
-PARCELS = business(
+PARCELS = application(
     parcels, agents=[stripe, carrier], sample=Parcel(amount=1200, address="1 Main Street")
 )

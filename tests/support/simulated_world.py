@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from samples.simulator.ledger import Ledger
 from samples.simulator.rules import SimulatedCall, SimulatedFault, simulated
 from samples.simulator.samples import sample_order
@@ -39,7 +39,7 @@ class World:
             chance=lambda: self.chance,
         )
 
-    def samples(self, business: Business = SHOP, called=EVERY_SERVICE) -> SampleService:
+    def samples(self, business: Application = SHOP, called=EVERY_SERVICE) -> SampleService:
         """Place orders of a business, with those services for it that are simulated."""
         host = replace(self.host, services=simulated(business), called=called)
         return SampleService(

@@ -19,7 +19,7 @@ from development.pace import Pace
 from development.settings import SLOWDOWN_FILE, TIMES, WATCHED, app_settings
 from development.stack import AppStack, AppStackConfig
 from development.submit import submit
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from functions_alone.faults import StackFault
 from functions_alone.host.connection import RefusedConnections
 from functions_alone.ports import Ports, StackError
@@ -122,7 +122,7 @@ Ctrl-C stops everything; the data stays in {stack.config.data}.
 """
 
 
-def _to_order(business: Business, url: str) -> str:
+def _to_order(business: Application, url: str) -> str:
     """Return how to place an order of a business: its sample, at its open endpoint or over the queue."""
     payload = shlex.quote(json.dumps(business.sample.payload) if business.sample else "{...}")
     for endpoint in business.endpoints:

@@ -12,7 +12,7 @@ import azure.functions as func
 
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
@@ -32,14 +32,14 @@ OF_BUSINESS = re.compile(
 NOT_OURS = {"node_modules", "tests", "docs", "infra", "engine", "development"}
 
 
-def named(name: str) -> Business:
+def named(name: str) -> Application:
     """Return the business of a name such as `shop.business:SHOP`; raises `StackError`."""
     module, _, attribute = name.partition(":")
     try:
         business = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise StackError(_unknown(name, str(error))) from error
-    if not isinstance(business, Business):
+    if not isinstance(business, Application):
         raise StackError(_unknown(name, f"{attribute} is a {type(business).__name__}"))
     return business
 

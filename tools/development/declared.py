@@ -16,7 +16,7 @@ from development.business import DEPLOYED, ENTRY, entry_for, named
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from development.settings import simulated
-from engine.declarations.business import AgentDefinition, Business
+from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.credentials import Setting
 from engine.domain.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
 from functions_alone.faults import StackFault, text_of
@@ -223,7 +223,7 @@ FILES: Mapping[str, Callable[[str, Sequence[AgentDefinition]], str]] = {
 """By file, what makes its text fit the agents; what is written by hand in it stays as it is."""
 
 
-def to_be_deployed(name: str) -> Business:
+def to_be_deployed(name: str) -> Application:
     """Return the business that is to be deployed; raises `StackError` where that cannot be."""
     business = named(name)
     if not name.partition(":")[0].endswith(".business"):

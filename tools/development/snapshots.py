@@ -22,7 +22,7 @@ from development.business import DEPLOYED, named
 from development.conditions import Json, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
@@ -59,7 +59,7 @@ Given = Mapping[str, Mapping[str, Any]]
 """`parameters` besides the required ones, and `options`: for each file in `infra/options` the values that differ."""
 
 
-def sets(business: Business) -> Mapping[str, Given]:
+def sets(business: Application) -> Mapping[str, Given]:
     """Return what the files are made from. Together they reach both sides of every condition of the template but those of single items of a loop."""
     every = {
         setting.name: address(setting.name)

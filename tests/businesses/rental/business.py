@@ -24,7 +24,7 @@ from engine.workflow import (
     Personal,
     Text,
     Workflow,
-    business,
+    application,
 )
 
 # The payload of a rental
@@ -238,7 +238,7 @@ def confirm_insured(rental: Rental, car: Car, insurance: Policy, deposit: Held) 
     )
 
 
-RENTAL = business(
+RENTAL = application(
     rentals,
     first_rentals,
     agents=[fleet, registry, insurer, deposits, mail],

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 import pytest
 
 from engine.declarations.workflow import MAX_STEPS
-from engine.workflow import Agent, Model, Operation, Workflow, business
+from engine.workflow import Agent, Model, Operation, Workflow, application
 from testkit.exploration import turns
 
 
@@ -78,7 +78,7 @@ def within_a_second():
 def test_a_long_workflow_starts_within_a_second(written):
     """(bugs 21) It is compiled and checked at each start of each process."""
     with within_a_second():
-        (made,) = business(written(), agents=[CARRIER]).workflows.all
+        (made,) = application(written(), agents=[CARRIER]).workflows.all
     assert [step.after for step in made.steps] == [(), *((name,) for name in STEPS[:-1])]
 
 
@@ -92,7 +92,7 @@ def test_a_long_workflow_is_drawn_within_a_second(written):
 
 def of_the_engine():
     """Return a workflow each step of which comes after all above it, also where others imply it."""
-    (made,) = business(taking_answers(), agents=[CARRIER]).workflows.all
+    (made,) = application(taking_answers(), agents=[CARRIER]).workflows.all
     steps = (replace(step, after=tuple(STEPS[:number])) for number, step in enumerate(made.steps))
     return replace(made, steps=tuple(steps))
 

@@ -11,7 +11,7 @@ import pytest
 from engine.alerts.events import STALLED
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import OrderReady
-from engine.workflow import business
+from engine.workflow import application
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
 from samples.claims.business import CLAIMS, Claim, PolicyHolder
 from shop.business import SHOP
@@ -89,7 +89,7 @@ def test_a_customer_cancels_at_the_door_until_it_is_too_late():
 @pytest.mark.proves("FLT-12")
 def test_orders_in_flight_are_finished_by_another_version_of_the_app():
     """With the steps that they came with; new ones go the new way, to agents that were not there."""
-    before = business(first_rentals, agents=[fleet, registry, deposits, mail])
+    before = application(first_rentals, agents=[fleet, registry, deposits, mail])
     trial = Trial(before)
     trial.hang("registry")
     old = trial.submit(RENTAL.sample.payload)

@@ -34,7 +34,7 @@ from engine.workflow import (
     Operation,
     TryAgain,
     Workflow,
-    business,
+    application,
 )
 from functions_alone.ports import Ports
 from samples.simulator.samples import sample_order
@@ -388,7 +388,7 @@ def read(monkeypatch, made, **values):
 async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(monkeypatch):
     """It has its queues, its calls and its settings all the same."""
     bank = coded(*BOTH, reads=("BANK_KEY",))
-    made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
+    made = application(sums(bank), agents=[bank], sample=Sum(amount=1))
     (declared,) = made.agents
     assert [
         (declared_setting.name, declared_setting.required, declared_setting.secret)
@@ -422,7 +422,7 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
 def test_an_agent_with_both_kinds_of_operations_needs_its_address(monkeypatch):
     """Its simulated service plays what is no function; what it reads is needed there too."""
     bank = coded("authorise", reads=("BANK_KEY",))
-    made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
+    made = application(sums(bank), agents=[bank], sample=Sum(amount=1))
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made, BANK_URL="")
     assert {(fault.place, fault.code) for fault in raised.value.faults} == {
@@ -440,7 +440,7 @@ def test_no_sample_order_is_placed_where_a_function_would_run(monkeypatch):
     """Nobody plays it: it may do something real."""
     for operations in (("authorise",), ()):
         bank = coded(*operations)
-        made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
+        made = application(sums(bank), agents=[bank], sample=Sum(amount=1))
         order = sample_order(made, made.agents, ["bank"])
         assert (order is None) == bool(operations)
 
@@ -590,14 +590,14 @@ def test_a_function_that_cannot_be_called_is_told_at_the_start(label):
     make, fault = FAULTY[label]
     bank = make()
     with pytest.raises(DeclarationError) as raised:
-        business(sums(bank), agents=[bank])
+        application(sums(bank), agents=[bank])
     assert fault in without_lines(raised.value.faults)
 
 
 def test_an_operation_with_neither_function_nor_address_is_told_at_the_start():
     """An agent without an address cannot call it."""
     bank = coded("authorise")
-    made = business(sums(bank), agents=[bank])
+    made = application(sums(bank), agents=[bank])
     broken = replace(made, agents=[replace(made.agents[0], address="")])
     with pytest.raises(DeclarationError) as raised:
         broken.check(broken.agents)

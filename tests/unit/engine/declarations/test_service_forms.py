@@ -9,12 +9,12 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
 from engine.azure.remote import HttpRemoteService
-from engine.declarations.business import AgentDefinition, Business
+from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import METHODS, Body, Form, OperationRoute
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import RejectedError, TransientError
-from engine.workflow import CONTENT, Agent, Model, Nothing, Operation, Workflow, business
+from engine.workflow import CONTENT, Agent, Model, Nothing, Operation, Workflow, application
 from shop.business import SHOP
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds
@@ -269,7 +269,7 @@ def test_a_form_that_no_call_can_have_is_told_at_the_start(label):
     """With the name of the agent, and before the first order."""
     form, fault = FAULTY[label]
     with pytest.raises(DeclarationError) as raised:
-        Business(
+        Application(
             workflows=SHOP.workflows,
             default_workflow=SHOP.default_workflow,
             agents=[
@@ -326,7 +326,7 @@ def parcels(undo):
 
 def test_operations_and_agents_declare_the_form_of_their_calls():
     """What an operation does not declare is not in the form; nothing kept means it may be empty."""
-    (declared,) = business(parcels(carrier.cancel), agents=[carrier]).agents
+    (declared,) = application(parcels(carrier.cancel), agents=[carrier]).agents
     assert declared.form == Form(
         headers={"Accept-Language": "en"},
         key_header="Key",
@@ -349,7 +349,7 @@ def test_operations_and_agents_declare_the_form_of_their_calls():
 def test_a_path_with_a_field_that_its_request_lacks_is_told_at_the_start():
     """With the place of the step: in the names of messages, and the kept answer for an undo."""
     with pytest.raises(DeclarationError) as raised:
-        business(parcels(carrier.lose), agents=[carrier])
+        application(parcels(carrier.lose), agents=[carrier])
     place = "test_service_forms.py:N: parcel version 1: step send: undo"
     assert without_lines(raised.value.faults) == [
         Fault(FaultCode.PATH_FIELD_UNKNOWN, place, operation="lose", field=field)
@@ -367,7 +367,7 @@ def test_only_an_undo_has_a_kept_answer_in_its_path():
         return parcel
 
     with pytest.raises(DeclarationError) as raised:
-        business(flow, agents=[carrier])
+        application(flow, agents=[carrier])
     place = "test_service_forms.py:N: parcel version 1: step drop"
     assert without_lines(raised.value.faults) == [
         Fault(FaultCode.PATH_FIELD_UNKNOWN, place, operation="cancel", field="{result.label}")
@@ -377,5 +377,5 @@ def test_only_an_undo_has_a_kept_answer_in_its_path():
 def test_an_operation_with_two_routes_is_told_at_the_start():
     """No request says which of them is meant."""
     with pytest.raises(DeclarationError) as raised:
-        business(parcels(carrier.cancel), agents=[carrier, TwoWays("two")])
+        application(parcels(carrier.cancel), agents=[carrier, TwoWays("two")])
     assert raised.value.faults == [Fault(FaultCode.TWO_ROUTES, "agent two", operation="send")]

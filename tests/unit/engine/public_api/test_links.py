@@ -24,7 +24,7 @@ from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
 from engine.http.answers import AnswerBody
 from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
-from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, business
+from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, application
 from functions_alone.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
@@ -70,7 +70,7 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
         answer_within=clerk.answer_within,
         longest_wait=timedelta(minutes=10),
     )
-    trial = Trial(business(clerks, agents=[clerk]), **settings)
+    trial = Trial(application(clerks, agents=[clerk]), **settings)
     simulated = type(trial._world.engine.adapters.services["clerk"])
     monkeypatch.setattr(simulated, "call", lambda _, *given: service.call(*given))
     return trial, calls
@@ -364,7 +364,7 @@ REPLIED = {"number": "7", "paidAt": "2026-01-31T09:15:00+01:00"}
 
 def paid_at_the_till(monkeypatch):
     """An order whose service has replied, with the right of its link."""
-    trial = Trial(business(tills, agents=[Till("till")]))
+    trial = Trial(application(tills, agents=[Till("till")]))
     simulated = type(trial._world.engine.adapters.services["till"])
 
     async def call(*_):
@@ -424,7 +424,7 @@ def test_an_agent_whose_service_calls_back_needs_the_address_of_the_app():
     clerk = Clerk("clerk", answer_within=timedelta(hours=2), calls_back=True)
     unknown = set_to(addresses={"clerk": "http://clerk"}, public_url=None)
     with pytest.raises(SettingsError) as found:
-        bootstrap(unknown, business(clerks, agents=[clerk]), in_memory())
+        bootstrap(unknown, application(clerks, agents=[clerk]), in_memory())
     assert found.value.faults == [no_public_url("clerk")]
 
 

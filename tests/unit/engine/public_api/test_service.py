@@ -26,7 +26,7 @@ from engine.public_api.rules import (
     submission,
 )
 from engine.runtime.api import http_functions
-from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, business
+from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
 from operations.api.requests import ActRequest
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
@@ -78,7 +78,7 @@ def not_for_long(stay):
         raise InvalidError(["nights: nine at most"])
 
 
-HOTEL = business(
+HOTEL = application(
     stays("stay", OrderEndpoint(open=True)),
     stays("long-stay", OrderEndpoint(open=False, cancel_until="book")),
     stays("no-endpoint"),
@@ -194,16 +194,16 @@ def test_a_workflow_has_the_door_that_it_declares_and_no_other(claims, hotels):
 def test_the_endpoint_of_a_workflow_is_that_of_its_latest_version():
     """One endpoint for all versions, so the older one's is gone."""
     newer, older = stays("stay", version=2), stays("stay", OrderEndpoint(open=True))
-    assert business(older, newer, agents=[hotel]).endpoints == ()
+    assert application(older, newer, agents=[hotel]).endpoints == ()
     newer.endpoint = OrderEndpoint(cancel_until="book")
-    (endpoint,) = business(newer, older, agents=[hotel]).endpoints
+    (endpoint,) = application(newer, older, agents=[hotel]).endpoints
     assert (endpoint.workflow, endpoint.open, endpoint.cancel_until) == ("stay", False, "book")
 
 
 def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
     """Nobody could ever cancel."""
     with pytest.raises(DeclarationError) as raised:
-        business(stays("stay", OrderEndpoint(cancel_until="pay")), agents=[hotel])
+        application(stays("stay", OrderEndpoint(cancel_until="pay")), agents=[hotel])
     assert raised.value.faults == [
         Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, "stay version 1: endpoint", step="pay")
     ]
@@ -211,7 +211,7 @@ def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
 
 def test_an_endpoint_of_a_workflow_that_is_not_there_is_a_fault_at_the_start():
     """No order could come through it."""
-    made = business(stays("stay", OrderEndpoint(open=True)), agents=[hotel])
+    made = application(stays("stay", OrderEndpoint(open=True)), agents=[hotel])
     (endpoint,) = made.endpoints
     with pytest.raises(DeclarationError) as raised:
         replace(made, endpoints=(replace(endpoint, workflow="gone"),)).check(made.agents)

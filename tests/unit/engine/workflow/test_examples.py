@@ -10,7 +10,7 @@ from pydantic import Field, PlainValidator
 
 from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
-from engine.workflow import Agent, Model, Operation, Personal, Text, Workflow, business
+from engine.workflow import Agent, Model, Operation, Personal, Text, Workflow, application
 from engine.workflow.examples import example_of
 from testkit import Trial
 
@@ -123,7 +123,7 @@ def wash(car: Everything) -> Found:
     return Found(plate=car.plate, seats=car.seats, number=car.number)
 
 
-RENTAL = business(rentals, agents=[fleet, garage], sample=Wish(size=Size.VAN))
+RENTAL = application(rentals, agents=[fleet, garage], sample=Wish(size=Size.VAN))
 
 
 def test_a_business_with_rich_answers_runs_on_simulated_services():

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from development.settings import app_settings
 from engine.azure.clock import utc_now
 from engine.azure.settings import Settings
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady, decode
 from engine.domain.statuses import ProcessState
@@ -33,7 +33,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-def loaded(names) -> Business:
+def loaded(names) -> Application:
     return getattr(import_module(f"{names.package}.business"), names.constant)
 
 

@@ -33,7 +33,7 @@ from engine.workflow import (
     Owner,
     Personal,
     Workflow,
-    business,
+    application,
 )
 from engine.workflow.examples import example_of
 from tests.support.builders import ORDER_ID, orders
@@ -170,7 +170,7 @@ def stays(*more, payload=Stay, agents=(hotel, kitchen), name="stay", version=1):
     return flow
 
 
-PETS = business(stays(), agents=[hotel, kitchen]).payload
+PETS = application(stays(), agents=[hotel, kitchen]).payload
 
 
 def test_what_is_marked_is_erased_and_nothing_else():
@@ -245,7 +245,7 @@ BOOKED = {
     "rooms": [{"number": 7, "view": "sea"}, {"number": 8}],
     "guest": "Ada",
 }
-BOOKINGS = business(stays(payload=Booking), agents=[hotel, kitchen]).payload
+BOOKINGS = application(stays(payload=Booking), agents=[hotel, kitchen]).payload
 
 
 def test_keys_are_found_wherever_the_business_marks_them():
@@ -317,7 +317,7 @@ def test_operators_read_the_first_line_of_a_function():
 
     supper.__doc__ = "x" * 81
     with pytest.raises(DeclarationError) as raised:
-        business(flow, agents=[hotel, kitchen])
+        application(flow, agents=[hotel, kitchen])
     assert without_lines(raised.value.faults) == [
         in_supper(FaultCode.TITLE_TOO_LONG, length=81, limit=80)
     ]
@@ -339,7 +339,7 @@ def test_a_step_comes_after_what_it_uses_and_after_what_it_names():
     def leave(room: Reference) -> Wish:
         return Wish(nights=len(room.reference))
 
-    (made,) = business(flow, agents=[hotel, kitchen]).workflows.all
+    (made,) = application(flow, agents=[hotel, kitchen]).workflows.all
     steps = {step.name: step for step in made.steps}
     assert steps["break-fast"].after == ("room", "supper")
     assert (steps["leave"].after, steps["leave"].uses) == (("break-fast",), ("room",))
@@ -571,7 +571,7 @@ def test_a_fault_of_a_step_is_named_with_its_place_when_the_app_starts(plant):
     flow = stays()
     plant(flow)
     with pytest.raises(DeclarationError) as raised:
-        business(flow, agents=[hotel, kitchen])
+        application(flow, agents=[hotel, kitchen])
     assert without_lines(raised.value.faults).count(IN_A_STEP[plant]) == 1
 
 
@@ -618,49 +618,49 @@ def tidied():
 
 
 IN_A_BUSINESS = {
-    "no workflow": (lambda: business(agents=[hotel]), Fault(FaultCode.NO_WORKFLOW)),
+    "no workflow": (lambda: application(agents=[hotel]), Fault(FaultCode.NO_WORKFLOW)),
     "no agent of the capability": (
-        lambda: business(stays(), agents=[kitchen]),
+        lambda: application(stays(), agents=[kitchen]),
         in_flow(FaultCode.CAPABILITY_NOT_OFFERED, "step room", capability="hotel"),
     ),
     "an agent twice": (
-        lambda: business(stays(), agents=[hotel, hotel]),
+        lambda: application(stays(), agents=[hotel, hotel]),
         Fault(FaultCode.DUPLICATE_AGENT, "agent hotel"),
     ),
     "a status that is not a refusal": (
-        lambda: business(stays(), agents=[hotel, Hotel("inn", refusals=(500,))]),
+        lambda: application(stays(), agents=[hotel, Hotel("inn", refusals=(500,))]),
         Fault(FaultCode.NOT_A_REFUSAL, "agent inn", status=500, excluded=PASSING),
     ),
     "a version twice": (
-        lambda: business(stays(), stays(), agents=[hotel]),
+        lambda: application(stays(), stays(), agents=[hotel]),
         Fault(FaultCode.DUPLICATE_WORKFLOW, "stay version 1"),
     ),
     "two payloads": (
-        lambda: business(stays(), stays(payload=Whole, version=2), agents=[hotel]),
+        lambda: application(stays(), stays(payload=Whole, version=2), agents=[hotel]),
         Fault(FaultCode.PAYLOAD_DIFFERS, "stay version 2", payload="Whole", expected="Stay"),
     ),
     "a field of submissions": (
-        lambda: business(stays(payload=Clashing), agents=[hotel]),
+        lambda: application(stays(payload=Clashing), agents=[hotel]),
         Fault(FaultCode.FIELD_RESERVED, "payload Clashing: field order_id", field="orderId"),
     ),
     "a mapping": (
-        lambda: business(stays(payload=Mapped), agents=[hotel]),
+        lambda: application(stays(payload=Mapped), agents=[hotel]),
         Fault(FaultCode.MODEL_IN_MAPPING, "payload Mapped: field by_name", model="Pet"),
     ),
     "a personal model": (
-        lambda: business(stays(payload=Whole), agents=[hotel]),
+        lambda: application(stays(payload=Whole), agents=[hotel]),
         Fault(FaultCode.MARK_ON_MODEL, "payload Whole: field first", model="Pet"),
     ),
     "a personal key": (
-        lambda: business(stays(payload=Both), agents=[hotel]),
+        lambda: application(stays(payload=Both), agents=[hotel]),
         Fault(FaultCode.PERSONAL_KEY, "payload Both: field passport"),
     ),
     "a model as a key": (
-        lambda: business(stays(payload=WholeKey), agents=[hotel]),
+        lambda: application(stays(payload=WholeKey), agents=[hotel]),
         Fault(FaultCode.MARK_ON_MODEL, "payload WholeKey: field first", model="Pet"),
     ),
     "a name with a space": (
-        lambda: business(stays(name="A stay"), agents=[hotel]),
+        lambda: application(stays(name="A stay"), agents=[hotel]),
         Fault(
             FaultCode.PATTERN_MISMATCH,
             "A stay version 1",
@@ -670,7 +670,7 @@ IN_A_BUSINESS = {
         ),
     ),
     "version 0": (
-        lambda: business(stays(version=0), agents=[hotel]),
+        lambda: application(stays(version=0), agents=[hotel]),
         Fault(
             FaultCode.OUT_OF_RANGE,
             "stay version 0",
@@ -681,7 +681,7 @@ IN_A_BUSINESS = {
         ),
     ),
     "an operation with a space": (
-        lambda: business(tidied(), agents=[hotel, Sparse("sparse")]),
+        lambda: application(tidied(), agents=[hotel, Sparse("sparse")]),
         in_anything(
             FaultCode.PATTERN_MISMATCH,
             field="operation",
@@ -690,7 +690,7 @@ IN_A_BUSINESS = {
         ),
     ),
     "a sample of another model": (
-        lambda: business(stays(), agents=[hotel], sample=Reference(reference="r")),
+        lambda: application(stays(), agents=[hotel], sample=Reference(reference="r")),
         Fault(FaultCode.SAMPLE_INVALID, "sample", message="nights: Field required"),
     ),
 }
@@ -712,7 +712,7 @@ def test_a_cooldown_that_outlasts_the_keys_of_its_service_is_named_with_its_plac
     flow.step(kitchen.cook, on_failure=COOLDOWN, cooldown=timedelta(days=2))(anything)
     forgets = Kitchen("kitchen", keys_last=timedelta(days=1))
     with pytest.raises(DeclarationError) as raised:
-        business(flow, agents=[hotel, forgets])
+        application(flow, agents=[hotel, forgets])
     days = {"time": timedelta(days=2), "keys_last": timedelta(days=1)}
     expected = in_anything(FaultCode.COOLDOWN_OUTLASTS_KEY, agent="kitchen", **days)
     assert without_lines(raised.value.faults) == [expected]
@@ -724,7 +724,7 @@ def test_all_faults_are_named_at_once():
     for plant in (unknown_parameter, too_long, after_a_stranger):
         plant(flow)
     with pytest.raises(DeclarationError) as raised:
-        business(flow, agents=[hotel, Kitchen("kitchen", refusals=(500,))])
+        application(flow, agents=[hotel, Kitchen("kitchen", refusals=(500,))])
     assert len(raised.value.faults) >= 5
 
 

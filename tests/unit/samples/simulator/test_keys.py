@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.declarations.business import Business
+from engine.declarations.business import Application
 from samples.simulator.rules import simulated
 from shop.business import SHOP
 from tests.support.builders import seconds
@@ -17,7 +17,7 @@ DAY = timedelta(hours=24)
 def declared(world, **how) -> World:
     """The world whose payment service is declared like that."""
     agents = [replace(agent, **how) if agent.name == "payment" else agent for agent in SHOP.agents]
-    business: Business = replace(SHOP, agents=agents)
+    business: Application = replace(SHOP, agents=agents)
     world.host = replace(world.host, services=simulated(business))
     return world
 
