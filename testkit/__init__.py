@@ -1,7 +1,7 @@
 """The test kit for authors of a business; it is not deployed."""
 
+from testkit.environment import OrderUnderTest, WorkflowTestEnvironment
 from testkit.exploration.explorer import FoundError
-from testkit.exploration.trial import Coverage, Seen
-from testkit.trial import Trial, TrialOrder
+from testkit.exploration.for_authors import Coverage, Seen
 
-__all__ = ["Coverage", "FoundError", "Seen", "Trial", "TrialOrder"]
+__all__ = ["Coverage", "FoundError", "OrderUnderTest", "Seen", "WorkflowTestEnvironment"]

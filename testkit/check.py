@@ -54,7 +54,9 @@ async def _check(options: argparse.Namespace) -> int:
         if by_code := [
             operation for operation in (options.do, options.undo) if operation in agent.code
         ]:
-            raise NotCalledError(f"{by_code[0]} is a function of the business: try it by kit.Trial")
+            raise NotCalledError(
+                f"{by_code[0]} is a function of the business: try it by WorkflowTestEnvironment"
+            )
         if not (options.yes or _agreed(service, url)):
             print("nothing was called")
             return NOT_TRIED

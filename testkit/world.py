@@ -66,7 +66,7 @@ class HeldSettings(Settings):
 
 
 def settings_for(business: Application, more: Mapping[str, Any]) -> Settings:
-    """Return the settings of a trial: those of a deployment, but for `more`."""
+    """Return the settings of a test environment: those of a deployment, but for `more`."""
     never = "by the clock of the test"
     return HeldSettings.model_validate(
         {

@@ -74,7 +74,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tools/functions_alone/tests/broker/test_broker_soak.py",
         "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
         "tests/exploration/test_services_as_they_are.py::test_nothing_happens_twice_whatever_operators_do",
-        "tests/exploration/test_trial.py::test_what_waits_may_be_erased",
+        "tests/exploration/test_environment.py::test_what_waits_may_be_erased",
         "tests/exploration/test_unattended_worlds.py::test_nothing_is_broken_in_any_state_of_a_largest_world",
         "tests/stack/test_busy_machine.py::test_a_busy_machine_fails_no_order",
     ),

@@ -78,8 +78,8 @@ class Check:
         sample: Json = answer.get("sample") or {}
         return list(sample.get("steps", ()))
 
-    def _place(self, trial: Json) -> str:
-        status, answer = self.api.ask("POST", f"{SIMULATOR}/sample", json=trial)
+    def _place(self, request: Json) -> str:
+        status, answer = self.api.ask("POST", f"{SIMULATOR}/sample", json=request)
         if status != 202:
             raise ApiError(f"order: {status}, {answer}")
         return str(answer["orderId"])

@@ -13,7 +13,7 @@ from samples.claims_with_approvals.business import (
     ClaimWithApprovals,
     Photographs,
 )
-from testkit import Seen, Trial, TrialOrder
+from testkit import OrderUnderTest, Seen, WorkflowTestEnvironment
 
 ROOF = ClaimWithApprovals(
     claim_number="C-2041",
@@ -25,158 +25,162 @@ HOUSE = ROOF.model_copy(update={"amount": "95000.00"})
 PICTURES = Photographs(urls=["https://pictures.example/roof.jpg"])
 
 
-def photographed(trial: Trial, claim: ClaimWithApprovals) -> TrialOrder:
+def photographed(environment: WorkflowTestEnvironment, claim: ClaimWithApprovals) -> OrderUnderTest:
     """Submit a claim, and let the customer send photographs on the second day."""
-    order = trial.submit(claim)
-    trial.advance(days=1)
-    trial.answer(order, "photographs", PICTURES)
+    order = environment.submit(claim)
+    environment.advance(days=1)
+    environment.answer(order, "photographs", PICTURES)
     return order
 
 
 def test_a_small_claim_is_paid_once_there_are_photographs() -> None:
     """Nobody has to approve it; until the customer answers, no service is asked anything."""
-    trial = Trial(GROWN)
-    order = trial.submit(ROOF)
-    trial.advance(days=4)
-    assert (order.state, trial.effects("assessor"), trial.effects("bank")) == ("Processing", [], [])
-    trial.answer(order, "photographs", PICTURES)
+    environment = WorkflowTestEnvironment(GROWN)
+    order = environment.submit(ROOF)
+    environment.advance(days=4)
+    assert (order.state, environment.effects("assessor"), environment.effects("bank")) == (
+        "Processing",
+        [],
+        [],
+    )
+    environment.answer(order, "photographs", PICTURES)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
-    assert trial.effects("assessor") == ["assess"]
-    assert sorted(trial.effects("bank")) == ["pay", "screen"]
-    assert trial.effects("post") == ["tell"]
+    assert environment.effects("assessor") == ["assess"]
+    assert sorted(environment.effects("bank")) == ["pay", "screen"]
+    assert environment.effects("post") == ["tell"]
 
 
 def test_a_customer_who_says_nothing_is_reminded_twice() -> None:
     """Photographs count until the fifteenth day is over; after that the claim is taken back."""
-    trial = Trial(GROWN)
-    slow, silent = trial.submit(ROOF), trial.submit(ROOF)
-    trial.advance(days=14)
-    trial.answer(slow, "photographs", PICTURES)
-    trial.advance(days=2)
+    environment = WorkflowTestEnvironment(GROWN)
+    slow, silent = environment.submit(ROOF), environment.submit(ROOF)
+    environment.advance(days=14)
+    environment.answer(slow, "photographs", PICTURES)
+    environment.advance(days=2)
     assert (slow.state, silent.outcome) == ("Processed", "undone")
     asked = [entry for entry in silent.history if "the answer to photographs is awaited" in entry]
     assert len(asked) == 3
-    assert trial.effects("assessor", silent) == []
+    assert environment.effects("assessor", silent) == []
 
 
 def test_a_customer_who_has_no_photographs_ends_the_claim() -> None:
     """A refusal is an answer: nothing is waited for any more."""
-    trial = Trial(GROWN)
-    order = trial.submit(ROOF)
-    trial.answer(order, "photographs", refusal="there are none")
+    environment = WorkflowTestEnvironment(GROWN)
+    order = environment.submit(ROOF)
+    environment.answer(order, "photographs", refusal="there are none")
     assert (order.outcome, order.reason) == ("undone", "photographs: there are none")
 
 
 def test_photographs_are_checked() -> None:
     """Every fault is named, and the claim still waits."""
-    trial = Trial(GROWN)
-    order = trial.submit(ROOF)
+    environment = WorkflowTestEnvironment(GROWN)
+    order = environment.submit(ROOF)
     with pytest.raises(InvalidError, match=r"answer\.urls"):
-        trial.answer(order, "photographs", {"urls": []})
+        environment.answer(order, "photographs", {"urls": []})
     assert order.steps["photographs"] == "Running"
 
 
 def test_above_the_limit_a_person_approves() -> None:
     """Perhaps a part of it; the claim waits for them once it is assessed and screened."""
-    trial = Trial(GROWN)
-    order = photographed(trial, HOUSE)
+    environment = WorkflowTestEnvironment(GROWN)
+    order = photographed(environment, HOUSE)
     assert order.steps["approval"] == "Running"
-    assert trial.effects("bank") == ["screen"]
-    trial.answer(order, "approval", Approval(limit="50000.00"))
+    assert environment.effects("bank") == ["screen"]
+    environment.answer(order, "approval", Approval(limit="50000.00"))
     assert (order.state, order.steps["approval"]) == ("Processed", "Completed")
 
 
 def test_a_claim_that_is_not_approved_is_taken_back() -> None:
     """The assessment is cancelled."""
-    trial = Trial(GROWN)
-    order = photographed(trial, HOUSE)
-    trial.answer(order, "approval", refusal="the roof was rotten")
+    environment = WorkflowTestEnvironment(GROWN)
+    order = photographed(environment, HOUSE)
+    environment.answer(order, "approval", refusal="the roof was rotten")
     assert (order.outcome, order.reason) == ("undone", "approval: the roof was rotten")
-    assert trial.effects("assessor") == ["assess", "cancel"]
+    assert environment.effects("assessor") == ["assess", "cancel"]
 
 
 @pytest.mark.soak
 def test_a_claim_that_nobody_approves_in_time_is_taken_back() -> None:
     """They are reminded once; four days are enough."""
-    trial = Trial(GROWN)
-    order = photographed(trial, HOUSE)
-    trial.advance(days=3)
+    environment = WorkflowTestEnvironment(GROWN)
+    order = photographed(environment, HOUSE)
+    environment.advance(days=3)
     assert order.steps["approval"] == "Running"
-    trial.advance(days=2)
+    environment.advance(days=2)
     assert order.outcome == "undone"
 
 
 def test_what_is_not_covered_is_taken_back() -> None:
     """The claim is screened beside the assessment, and nobody is paid."""
-    trial = Trial(GROWN)
-    trial.refuse("assessor", "assess")
-    order = photographed(trial, ROOF)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.refuse("assessor", "assess")
+    order = photographed(environment, ROOF)
     assert (order.outcome, order.reason) == ("undone", "assess: not covered by the policy")
-    assert "pay" not in trial.effects("bank")
+    assert "pay" not in environment.effects("bank")
 
 
 def test_the_claim_waits_for_the_fraud_check() -> None:
     """It cools down while the bank is away, beside the assessment; then the claim goes on."""
-    trial = Trial(GROWN)
-    trial.down("bank", "screen")
-    order = photographed(trial, ROOF)
-    trial.advance(minutes=2)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.down("bank", "screen")
+    order = photographed(environment, ROOF)
+    environment.advance(minutes=2)
     assert (order.steps["assess"], order.steps["fraud"]) == ("Completed", "NotStarted")
-    trial.heal("bank")
-    trial.advance(hours=2)
+    environment.heal("bank")
+    environment.advance(hours=2)
     assert order.state == "Processed"
 
 
 def test_the_bank_pays_later() -> None:
     """It accepts the payment and is asked again; the claim is paid once."""
-    trial = Trial(GROWN)
-    trial.accept("bank", "pay")
-    order = photographed(trial, ROOF)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.accept("bank", "pay")
+    order = photographed(environment, ROOF)
     assert (order.steps["fraud"], order.steps["tell"]) == ("Completed", "NotStarted")
-    assert "pay" not in trial.effects("bank", order)
-    trial.advance(minutes=5)
+    assert "pay" not in environment.effects("bank", order)
+    environment.advance(minutes=5)
     assert order.state == "Processed"
-    assert trial.effects("bank", order).count("pay") == 1
+    assert environment.effects("bank", order).count("pay") == 1
 
 
 def test_past_the_payment_there_is_no_way_back() -> None:
     """Where the bank does not say what became of it, an operator decides, and cannot cancel."""
-    trial = Trial(GROWN)
-    trial.late("bank", "pay")
-    order = photographed(trial, ROOF)
-    trial.advance(hours=1)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.late("bank", "pay")
+    order = photographed(environment, ROOF)
+    environment.advance(hours=1)
     assert order.outcome == "failed"
     with pytest.raises(Exception, match="past its point of no return: pay"):
-        trial.act(order, "cancel")
-    assert trial.effects("assessor") == ["assess"]
+        environment.act(order, "cancel")
+    assert environment.effects("assessor") == ["assess"]
 
 
 def test_an_account_that_is_closed_is_for_an_operator() -> None:
     """Nothing is paid then, so the claim can still be cancelled."""
-    trial = Trial(GROWN)
-    trial.refuse("bank", "pay")
-    order = photographed(trial, ROOF)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.refuse("bank", "pay")
+    order = photographed(environment, ROOF)
     assert (order.outcome, order.reason) == ("failed", "account closed")
-    trial.act(order, "cancel")
+    environment.act(order, "cancel")
     assert order.outcome == "undone"
 
 
 def test_a_claim_is_paid_even_if_nobody_can_be_told() -> None:
     """The last step fails without harm."""
-    trial = Trial(GROWN)
-    trial.refuse("post", "tell", "no such address")
-    order = photographed(trial, ROOF)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.refuse("post", "tell", "no such address")
+    order = photographed(environment, ROOF)
     assert (order.state, order.steps["tell"]) == ("Processed", "Skipped")
 
 
 def test_a_claim_is_cancelled_while_it_waits() -> None:
     """The customer is not waited for, and photographs come too late."""
-    trial = Trial(GROWN)
-    order = trial.submit(ROOF)
-    trial.act(order, "cancel")
+    environment = WorkflowTestEnvironment(GROWN)
+    order = environment.submit(ROOF)
+    environment.act(order, "cancel")
     assert order.outcome == "undone"
     with pytest.raises(Exception, match="taken back"):
-        trial.answer(order, "photographs", PICTURES)
+        environment.answer(order, "photographs", PICTURES)
 
 
 def test_its_drawing_is_in_the_readme() -> None:
@@ -200,7 +204,7 @@ def test_nothing_is_paid_unasked_whatever_goes_wrong() -> None:
         "photographs": PICTURES.model_dump(mode="json"),
         "approval": {"limit": "50000.00"},
     }
-    coverage = Trial(GROWN).explore(
+    coverage = WorkflowTestEnvironment(GROWN).explore(
         HOUSE, faults=1, answers=said, holds=nothing_is_paid_unasked, seconds=60
     )
     assert coverage.explored.happened("outside: commits “step-answered”")

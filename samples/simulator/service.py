@@ -205,8 +205,8 @@ class SampleService:
         sample = {"steps": [asdict(step) for step in self.order.steps]} if self.order else None
         return {"services": services, "marks": sorted(marks), "sample": sample}
 
-    async def place(self, trial: SampleRequest) -> str:
-        """Place a sample order, with a refusal of one step if the trial names it; return its id.
+    async def place(self, request: SampleRequest) -> str:
+        """Place a sample order, with a refusal of one step if the request names it; return its id.
 
         Raises `RefusedError` if there is no sample order, and `InvalidError` if it has no such
         step.
@@ -217,8 +217,8 @@ class SampleService:
                 " or one of the services that it needs is a real one"
             )
         order_id = self.new_order_id()
-        if trial.refuse is not None:
-            step = self.order.step(trial.refuse)
+        if request.refuse is not None:
+            step = self.order.step(request.refuse)
             for name in step.services:
                 await self.simulator.set_fault(name, step.refused(order_id))
         await self.submissions.put(self.order.submission(order_id, self.clock()).to_json())

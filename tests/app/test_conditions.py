@@ -13,7 +13,7 @@ from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Workflow, application
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, resubmit
 from tests.support.faults import without_lines
 from tests.support.judging import BY_GRACE, NO_CAPACITY, Case, step
@@ -343,9 +343,9 @@ def claims(when=over):
 )
 def test_a_claim_is_approved_only_above_the_limit(amount, effects):
     """It is paid either way, and says whether it was approved."""
-    trial = Trial(claims())
-    order = trial.submit(Claim(amount=amount))
-    assert (order.state, trial.effects("office")) == ("Processed", effects)
+    environment = WorkflowTestEnvironment(claims())
+    order = environment.submit(Claim(amount=amount))
+    assert (order.state, environment.effects("office")) == ("Processed", effects)
     assert (order.steps["approve"] == "Skipped") == (amount == 10)
 
 

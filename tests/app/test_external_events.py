@@ -42,7 +42,7 @@ from operations.api.answers import AnswerRequest
 from operations.api.explain import Actor, explain
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap, functions, set_to
 from tests.support.asking import (
@@ -75,14 +75,14 @@ from tests.support.faults import without_lines
 SECOND = timedelta(seconds=1)
 
 
-def snapshot(trial, order):
-    """The records of an order of a trial."""
-    return trial._world.run(trial._world.engine.store.load(order.id))
+def snapshot(environment, order):
+    """The records of an order of a test environment."""
+    return environment._world.run(environment._world.engine.store.load(order.id))
 
 
 def begun(**settings):
-    trial = Trial(ASKING, **settings)
-    return trial, trial.submit(ADA)
+    environment = WorkflowTestEnvironment(ASKING, **settings)
+    return environment, environment.submit(ADA)
 
 
 def kinds(order):
@@ -99,72 +99,72 @@ def sent(name="pictures", result=None):
 @pytest.mark.proves("ANS-1")
 def test_an_order_waits_for_its_answers_and_continues_with_every_one():
     """Meanwhile it is Processing until the deadline, and nobody holds it."""
-    trial, order = begun()
+    environment, order = begun()
     assert (order.steps["check"], order.steps["pictures"]) == ("Completed", "Running")
-    waiting = snapshot(trial, order)
-    until = trial.now + 5 * DAYS
+    waiting = snapshot(environment, order)
+    until = environment.now + 5 * DAYS
     assert (type(waiting.state), waiting.derived.locked_by) == (Processing, None)
     assert waiting.derived.complete_by == until
     assert waiting.step("pictures").state == AwaitingExternalEvent(until)
     assert waiting.situation is OrderStatus.AWAITING
-    trial.answer(order, "pictures", SENT)
+    environment.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "Running"
-    trial.answer(order, "approval", YES)
-    assert (order.state, trial.effects("office")) == ("Processed", ["check", "pay"])
+    environment.answer(order, "approval", YES)
+    assert (order.state, environment.effects("office")) == ("Processed", ["check", "pay"])
 
 
 @pytest.mark.proves("ANS-1")
 def test_no_message_goes_out_for_an_answer_and_nobody_is_asked():
     """Its request is made all the same, so that a broken question fails the step."""
-    trial, order = begun()
-    queues = Counter(message.queue for message in trial._world.engine.adapters.bus.sent)
+    environment, order = begun()
+    queues = Counter(message.queue for message in environment._world.engine.adapters.bus.sent)
     assert queues == {"scheduler-requests": 1, "office-requests": 1, "office-responses": 1}
-    assert kinds(snapshot(trial, order)) == [WorkItemKind.WAITING]
+    assert kinds(snapshot(environment, order)) == [WorkItemKind.WAITING]
 
 
 @pytest.mark.proves("ANS-2")
 def test_who_does_not_answer_is_asked_again_and_at_last_given_up():
     """The deadline is counted like any other time-out; then the rule of the step decides."""
-    trial, order = begun()
-    trial.advance(days=5, minutes=1)
+    environment, order = begun()
+    environment.advance(days=5, minutes=1)
     assert (order.state, order.steps["pictures"]) == ("Processing", "Running")
-    assert snapshot(trial, order).step("pictures").counts.attempts == 2
-    trial.advance(days=5)
-    assert trial.effects("office") == ["check"]
-    trial.advance(days=5, minutes=1)
-    assert (order.outcome, trial.effects("office")) == ("undone", ["check", "uncheck"])
+    assert snapshot(environment, order).step("pictures").counts.attempts == 2
+    environment.advance(days=5)
+    assert environment.effects("office") == ["check"]
+    environment.advance(days=5, minutes=1)
+    assert (order.outcome, environment.effects("office")) == ("undone", ["check", "uncheck"])
     assert order.reason == "pictures: nobody has answered pictures in time, 3 times asked"
-    assert not [event for event in trial.alerts() if event.type == STALLED]
+    assert not [event for event in environment.alerts() if event.type == STALLED]
 
 
 @pytest.mark.proves("ANS-2")
 def test_a_late_answer_counts_until_somebody_has_given_up():
     """After its time, and while the next question is not asked yet."""
-    trial, order = begun()
-    waiting = snapshot(trial, order)
-    late = trial.now + 6 * DAYS
+    environment, order = begun()
+    waiting = snapshot(environment, order)
+    late = environment.now + 6 * DAYS
     assert answers.answered(waiting, sent(), "operator/x", late).after.step("pictures").result
-    recovered = rules(trial).recover(waiting, late, ()).after
+    recovered = rules(environment).recover(waiting, late, ()).after
     assert recovered.state == Pending()
     assert recovered.step("pictures").effect == NothingSent()
     counted = answers.answered(recovered, sent(), "operator/x", late).after
     assert counted.step("pictures").state == Completed()
-    trial.advance(days=16)
+    environment.advance(days=16)
     with pytest.raises(RefusedError, match="was given up: nobody has answered"):
-        trial.answer(order, "pictures", SENT)
+        environment.answer(order, "pictures", SENT)
 
 
-def rules(trial):
-    return trial._world.engine.supervisor_rules
+def rules(environment):
+    return environment._world.engine.supervisor_rules
 
 
 @pytest.mark.proves("ANS-2", "SUP-4")
 def test_at_the_deadline_the_answer_and_the_supervisor_are_two_decisions_on_one_etag():
     """Each makes the next version, so the store takes one of them."""
-    trial, order = begun()
-    waiting = snapshot(trial, order)
-    now = trial.now + 5 * DAYS + 10 * SECOND
-    recovered = rules(trial).recover(waiting, now, ())
+    environment, order = begun()
+    waiting = snapshot(environment, order)
+    now = environment.now + 5 * DAYS + 10 * SECOND
+    recovered = rules(environment).recover(waiting, now, ())
     answered = answers.answered(waiting, sent(), "operator/x", now)
     assert recovered.before.etag == answered.before.etag
     assert recovered.after.version == answered.after.version == 1 + waiting.version
@@ -173,29 +173,29 @@ def test_at_the_deadline_the_answer_and_the_supervisor_are_two_decisions_on_one_
 @pytest.mark.proves("ANS-2")
 def test_an_early_answer_is_kept_and_the_steps_after_it_still_wait_for_their_turn():
     """Its step is never asked; what comes after it waits for all that has to be done before."""
-    trial = Trial(ASKING)
-    trial.down("office")
-    order = trial.submit(ADA)
-    trial.answer(order, "approval", YES)
-    trial.answer(order, "pictures", SENT)
-    trial.advance(seconds=20)
+    environment = WorkflowTestEnvironment(ASKING)
+    environment.down("office")
+    order = environment.submit(ADA)
+    environment.answer(order, "approval", YES)
+    environment.answer(order, "pictures", SENT)
+    environment.advance(seconds=20)
     assert order.steps["approval"] == order.steps["pictures"] == "Completed"
     assert (order.steps["check"] != "Completed", order.steps["pay"]) == (True, "NotStarted")
-    trial.heal()
-    trial.advance(minutes=5)
-    assert (order.state, trial.effects("office")) == ("Processed", ["check", "pay"])
+    environment.heal()
+    environment.advance(minutes=5)
+    assert (order.state, environment.effects("office")) == ("Processed", ["check", "pay"])
     assert "step-answered: approval was answered before its turn" in order.history
 
 
 @pytest.mark.proves("ANS-3")
 def test_an_answer_may_be_no_and_then_the_step_has_failed():
     """Its rule decides; the same again is known, another one is refused."""
-    trial, order = begun()
-    trial.answer(order, "pictures", refusal="there is no damage")
+    environment, order = begun()
+    environment.answer(order, "pictures", refusal="there is no damage")
     assert (order.outcome, order.reason) == ("undone", "pictures: there is no damage")
-    trial.answer(order, "pictures", refusal="there is no damage")
+    environment.answer(order, "pictures", refusal="there is no damage")
     with pytest.raises(RefusedError, match="given up: there is no damage"):
-        trial.answer(order, "pictures", SENT)
+        environment.answer(order, "pictures", SENT)
 
 
 # What is waited for holds nothing up
@@ -204,32 +204,32 @@ def test_an_answer_may_be_no_and_then_the_step_has_failed():
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_what_is_awaited_is_withdrawn_when_another_step_fails():
     """The order ends at once; nothing of the answer is in doubt, and a resubmit asks anew."""
-    trial = Trial(ASKING)
-    trial.refuse("office", "check")
-    order = trial.submit(ADA)
+    environment = WorkflowTestEnvironment(ASKING)
+    environment.refuse("office", "check")
+    order = environment.submit(ADA)
     assert (order.state, order.outcome) == ("Error", "undone")
     assert order.steps["pictures"] == "NotStarted"
     assert any("pictures is awaited no longer" in line for line in order.history)
     with pytest.raises(RefusedError, match="the order is taken back"):
-        trial.answer(order, "pictures", SENT)
+        environment.answer(order, "pictures", SENT)
 
 
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_a_cancelled_order_is_undone_at_once_whatever_it_waits_for():
     """Nobody holds it meanwhile, so whichever scheduler is woken undoes it."""
-    trial, order = begun()
-    trial.act(order, "cancel")
-    assert (order.outcome, trial.effects("office")) == ("undone", ["check", "uncheck"])
+    environment, order = begun()
+    environment.act(order, "cancel")
+    assert (order.outcome, environment.effects("office")) == ("undone", ["check", "uncheck"])
 
 
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_while_agents_are_at_work_on_a_cancelled_order_they_answer_first():
     """Only what is awaited from outside is withdrawn."""
-    trial = Trial(ASKING)
-    trial.hang("office")
-    order = trial.submit(ADA)
-    trial.act(order, "cancel")
-    going_back = snapshot(trial, order)
+    environment = WorkflowTestEnvironment(ASKING)
+    environment.hang("office")
+    order = environment.submit(ADA)
+    environment.act(order, "cancel")
+    going_back = snapshot(environment, order)
     assert isinstance(going_back.state, Processing)
     assert [step.name for step in going_back.in_state(UnderWay)] == ["check"]
     assert going_back.step("pictures").state == RequestCancelled()
@@ -240,62 +240,65 @@ def test_while_agents_are_at_work_on_a_cancelled_order_they_answer_first():
 @pytest.mark.proves("ANS-4")
 def test_a_given_up_answer_is_asked_for_anew_after_a_resubmit_and_may_be_skipped():
     """As any other failed step, where nothing needs its answer."""
-    trial, order = begun()
-    trial.answer(order, "pictures", SENT)
-    trial.answer(order, "approval", refusal="too dear")
+    environment, order = begun()
+    environment.answer(order, "pictures", SENT)
+    environment.answer(order, "approval", refusal="too dear")
     assert (order.state, order.outcome) == ("Error", "failed")
     with pytest.raises(RefusedError, match="pay cannot be done without what approval answers"):
-        trial.act(order, "skip")
-    trial.act(order, "resubmit")
+        environment.act(order, "skip")
+    environment.act(order, "resubmit")
     assert order.steps["approval"] == "Running"
-    trial.answer(order, "approval", YES)
+    environment.answer(order, "approval", YES)
     assert order.state == "Processed"
 
 
 @pytest.mark.proves("OPR-7")
 def test_a_hold_moves_the_deadline_by_the_time_held():
     """While it is held nothing is counted, and an answer is taken."""
-    trial, order = begun()
-    until = snapshot(trial, order).derived.complete_by
-    trial.act(order, "hold")
-    held, asked = snapshot(trial, order), OperatorCommand(operator="x", note="y", step="pictures")
+    environment, order = begun()
+    until = snapshot(environment, order).derived.complete_by
+    environment.act(order, "hold")
+    held, asked = (
+        snapshot(environment, order),
+        OperatorCommand(operator="x", note="y", step="pictures"),
+    )
     assert kinds(held) == [WorkItemKind.HELD]
     with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
-        answers.extended(held, asked, until + DAYS, trial.now)
-    trial.advance(days=7)
-    assert snapshot(trial, order).step("pictures").counts.failures == 0
-    trial.act(order, "release")
-    released = snapshot(trial, order)
+        answers.extended(held, asked, until + DAYS, environment.now)
+    environment.advance(days=7)
+    assert snapshot(environment, order).step("pictures").counts.failures == 0
+    environment.act(order, "release")
+    released = snapshot(environment, order)
     moved = until + 7 * DAYS
     assert released.step("pictures").complete_by == released.derived.complete_by == moved
-    tomorrow = trial.now + DAYS
-    extended = answers.extended(released, asked, tomorrow, trial.now).after
+    tomorrow = environment.now + DAYS
+    extended = answers.extended(released, asked, tomorrow, environment.now).after
     assert extended.derived.complete_by == tomorrow
-    trial.act(order, "hold")
-    trial.answer(order, "pictures", SENT)
+    environment.act(order, "hold")
+    environment.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "NotStarted"
-    trial.act(order, "release")
+    environment.act(order, "release")
     assert order.steps["approval"] == "Running"
 
 
 @pytest.mark.proves("SUP-7", "ANS-4")
 def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
     """No alert is raised before, however long the wait; nobody sweeps here."""
-    trial, order = begun()
-    world = trial._world
+    environment, order = begun()
+    world = environment._world
 
     async def nothing():
         return 0
 
     object.__setattr__(world.engine.supervisor, "sweep", nothing)
     late = world.operations.stall_detector.pending_alert_after
-    trial.advance(days=5)
+    environment.advance(days=5)
 
     def stalled():
-        return [alert for alert in trial.alerts() if order.id in alert.data.get("orders", ())]
+        return [alert for alert in environment.alerts() if order.id in alert.data.get("orders", ())]
 
     assert not stalled()
-    trial.advance(seconds=late.total_seconds() + 3700)
+    environment.advance(seconds=late.total_seconds() + 3700)
     assert [alert.type for alert in stalled()] == [STALLED]
 
 
@@ -304,17 +307,17 @@ def test_orders_that_wait_cost_rows_and_nothing_else():
     """In an hour the looks of a system with a hundred of them read what they read without any."""
     reads = {}
     for count in (0, 100):
-        trial = Trial(ASKING)
+        environment = WorkflowTestEnvironment(ASKING)
         for _ in range(count):
-            trial.submit(ADA)
-        trial.advance(minutes=5)
-        reads[count] = cost_of_an_hour(trial)
+            environment.submit(ADA)
+        environment.advance(minutes=5)
+        reads[count] = cost_of_an_hour(environment)
     assert reads[100] == reads[0]
 
 
-def cost_of_an_hour(trial):
+def cost_of_an_hour(environment):
     """The rows that were read, and the writes, in an hour in which the timers run as always."""
-    table, counted = trial._world.orders, Counter()
+    table, counted = environment._world.orders, Counter()
     rows, submit = table.rows, table.submit
 
     async def counted_rows(*args, **more):
@@ -328,27 +331,27 @@ def cost_of_an_hour(trial):
         return await submit(*args, **more)
 
     table.rows, table.submit = counted_rows, counted_submit
-    trial.advance(hours=1)
+    environment.advance(hours=1)
     return counted
 
 
 @pytest.mark.proves("SUP-2", "ANS-4")
 def test_what_an_order_owes_is_a_row_of_its_own_that_no_scheduler_reads():
     """It sorts behind what schedulers and supervisors read each second, and names the deadline."""
-    trial, order = begun()
-    key, row = next(iter(index_rows(snapshot(trial, order)).items()))
+    environment, order = begun()
+    key, row = next(iter(index_rows(snapshot(environment, order)).items()))
     assert key.startswith(f"{WorkItemKind.WAITING}|")
     assert key > work_index.waiting_and_running()[1]
     assert (row.data["WaitsFor"], "Agents" in row.data) == ("pictures", False)
-    start, end = work_index.overdue(trial.now + 6 * DAYS, WorkItemKind.WAITING)
+    start, end = work_index.overdue(environment.now + 6 * DAYS, WorkItemKind.WAITING)
     assert start <= key < end
 
 
 def test_nothing_of_a_wait_counts_as_the_time_that_a_step_took():
     """Figures of how long steps take are of agents alone."""
-    trial, order = begun()
-    waiting = snapshot(trial, order)
-    change = answers.answered(waiting, sent(), "operator/x", trial.now + DAYS)
+    environment, order = begun()
+    waiting = snapshot(environment, order)
+    change = answers.answered(waiting, sent(), "operator/x", environment.now + DAYS)
     assert change.seconds(Completed) == {}
 
 
@@ -359,20 +362,20 @@ def need_of(order):
 
 def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
     """Its order is claimed like one that is only to be ended, before agents have room for others."""
-    trial = Trial(ASKING)
-    trial.hang("office")
-    order = snapshot(trial, trial.submit(ADA))
+    environment = WorkflowTestEnvironment(ASKING)
+    environment.hang("office")
+    order = snapshot(environment, environment.submit(ADA))
     fresh = orders.pending(orders.with_steps(order, steps.waiting(order.step("pictures"))))
     assert need_of(fresh) == work_index.NO_AGENT
-    change = trial._world.engine.scheduler_rules.claim(fresh, trial.now, SOMEWHERE)
+    change = environment._world.engine.scheduler_rules.claim(fresh, environment.now, SOMEWHERE)
     pictures = change.after.step("pictures")
     assert (type(pictures.state), pictures.key) == (AwaitingExternalEvent, None)
 
 
 def test_an_order_whose_answer_is_ready_to_be_asked_for_is_claimed_first():
     """Its question needs no room, so it does not wait for that of another step of the order."""
-    trial, order = begun()
-    order = snapshot(trial, order)
+    environment, order = begun()
+    order = snapshot(environment, order)
     fresh = orders.pending(order, steps=[steps.waiting(step) for step in order.steps])
     assert [step.name for step in fresh.ready] == ["check", "pictures"]
     assert need_of(fresh) == work_index.NO_AGENT
@@ -389,26 +392,26 @@ def assert_given_up(order):
 
 def requested_twice(*, hang=False):
     """An order that awaits two answers, and may have a step at work."""
-    trial = Trial(BOTH)
+    environment = WorkflowTestEnvironment(BOTH)
     if hang:
-        trial.hang("office")
-    return trial, snapshot(trial, trial.submit(ADA))
+        environment.hang("office")
+    return environment, snapshot(environment, environment.submit(ADA))
 
 
 def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_comes_next():
     """The deadline of the order is that of the first that is still awaited."""
-    trial, order = requested_twice()
+    environment, order = requested_twice()
     until = order.derived.complete_by
     assert until == order.step("soon").complete_by
-    answered = answers.answered(order, sent("later", {"limit": 1}), "operator/x", trial.now)
+    answered = answers.answered(order, sent("later", {"limit": 1}), "operator/x", environment.now)
     assert (answered.after.derived.complete_by, answered.messages) == (until, ())
-    done = answers.answered(order, sent("soon"), "operator/x", trial.now)
+    done = answers.answered(order, sent("soon"), "operator/x", environment.now)
     assert done.after.state == Pending()
     assert [message.queue for message in done.messages] == ["scheduler-requests"]
     assert [step.name for step in done.after.in_state(AwaitingExternalEvent)] == ["later"]
-    trial, order = requested_twice(hang=True)
+    environment, order = requested_twice(hang=True)
     nothing_next = orders.having(order, steps=order.steps[:3])
-    done = answers.answered(nothing_next, sent("soon"), "operator/x", trial.now)
+    done = answers.answered(nothing_next, sent("soon"), "operator/x", environment.now)
     derived = done.after.derived
     assert (done.after.state, derived.locked_by) == (Processing("trial"), "trial")
     assert derived.complete_by == order.step("first").complete_by
@@ -417,23 +420,23 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     """The other answer is withdrawn, and not taken any more, as the order is in Error."""
-    trial, order = requested_twice()
+    environment, order = requested_twice()
     said = CallbackAnswer(step="later", refusal="no")
-    ended = answers.answered(order, said, "operator/x", trial.now).after
+    ended = answers.answered(order, said, "operator/x", environment.now).after
     assert_given_up(ended)
     with pytest.raises(RefusedError, match="the order is Error: no"):
-        answers.answered(ended, sent("soon"), "operator/x", trial.now)
+        answers.answered(ended, sent("soon"), "operator/x", environment.now)
 
 
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_a_refusal_waits_for_the_agents_at_work():
     """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
-    trial, order = requested_twice(hang=True)
+    environment, order = requested_twice(hang=True)
     said = CallbackAnswer(step="later", refusal="no")
-    refused = answers.answered(order, said, "operator/x", trial.now).after
+    refused = answers.answered(order, said, "operator/x", environment.now).after
     assert (refused.state, refused.derived.locked_by) == (Processing("trial"), "trial")
     assert [step.name for step in refused.in_state(AtWork)] == ["first"]
-    recovered = rules(trial).recover(refused, trial.now + DAYS, ()).after
+    recovered = rules(environment).recover(refused, environment.now + DAYS, ()).after
     assert_given_up(recovered)
     assert recovered.cause == refusal("no")
 
@@ -441,15 +444,15 @@ def test_a_refusal_waits_for_the_agents_at_work():
 @pytest.mark.proves("SCH-12")
 def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
     """As if nobody had been asked before: it is no reminder, and the former link has ended."""
-    trial = Trial(BOTH)
-    order = trial.submit(ADA)
-    trial.advance(seconds=16)
-    asked = snapshot(trial, order).step("soon")
+    environment = WorkflowTestEnvironment(BOTH)
+    order = environment.submit(ADA)
+    environment.advance(seconds=16)
+    asked = snapshot(environment, order).step("soon")
     assert asked.counts == Counts(attempts=2, failures=1)
-    trial.answer(order, "later", refusal="no")
+    environment.answer(order, "later", refusal="no")
     assert (order.state, order.steps["soon"]) == ("Error", "NotStarted")
-    trial.act(order, "resubmit")
-    anew = snapshot(trial, order).step("soon")
+    environment.act(order, "resubmit")
+    anew = snapshot(environment, order).step("soon")
     assert isinstance(anew.state, AwaitingExternalEvent)
     assert anew.counts == Counts(attempts=3)
     assert anew.callback_token not in (None, asked.callback_token)
@@ -458,10 +461,10 @@ def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
 @pytest.mark.proves("SCH-12")
 def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
     """Only agents would have to answer first."""
-    trial, order = requested_twice()
-    now = trial.now + DAYS
-    pending = rules(trial).recover(order, now, ()).after
-    scheduler = replace(trial._world.engine.scheduler_rules, workflows=Workflows())
+    environment, order = requested_twice()
+    now = environment.now + DAYS
+    pending = rules(environment).recover(order, now, ()).after
+    scheduler = replace(environment._world.engine.scheduler_rules, workflows=Workflows())
     ended = scheduler.claim(pending, now + DAYS * 99, {}).after
     assert_given_up(ended)
 
@@ -469,18 +472,22 @@ def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
 @pytest.mark.proves("OPR-7", "ANS-2")
 def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_an_agent():
     """No agent is silent if nobody outside answers."""
-    trial, order = requested_twice()
-    late = trial.now + DAYS
-    held = BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), trial.now).after
-    assert rules(trial).recover(held, late, ()) is None
-    assert list(rules(trial).unresponsive_agents(order, late, ())) == []
+    environment, order = requested_twice()
+    late = environment.now + DAYS
+    held = (
+        BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), environment.now).after
+    )
+    assert rules(environment).recover(held, late, ()) is None
+    assert list(rules(environment).unresponsive_agents(order, late, ())) == []
 
 
 @pytest.mark.proves("OPR-7", "OPR-2")
 def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     """Its time is up, but the release moves it; an agent's step runs on, and has its own."""
-    trial, order = requested_twice(hang=True)
-    held = BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), trial.now).after
+    environment, order = requested_twice(hang=True)
+    held = (
+        BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), environment.now).after
+    )
     late = order.step("soon").complete_by + timedelta(seconds=30)
     assert late < order.step("first").complete_by
     assert explain(order, [], acting_rules, late).next_actor is Actor.SUPERVISOR
@@ -521,26 +528,26 @@ def in_a_week(order: Order) -> datetime:
 @pytest.mark.proves("SCH-14", "ANS-1")
 def test_an_answer_that_is_not_needed_is_never_awaited():
     """Its step is skipped, like that of an agent."""
-    trial = Trial(judged(when=is_small))
-    order = trial.submit(ADA)
+    environment = WorkflowTestEnvironment(judged(when=is_small))
+    order = environment.submit(ADA)
     assert (order.state, order.steps["pictures"]) == ("Processed", "Skipped")
 
 
 @pytest.mark.proves("SCH-15", "ANS-1")
 def test_an_answer_is_awaited_from_the_time_on_at_which_its_step_begins():
     """An earlier one is kept all the same."""
-    trial = Trial(judged(begins=in_a_week))
-    order = trial.submit(ADA)
+    environment = WorkflowTestEnvironment(judged(begins=in_a_week))
+    order = environment.submit(ADA)
     assert (order.state, order.steps["pictures"]) == ("Pending", "NotStarted")
-    trial.advance(days=7, minutes=1)
+    environment.advance(days=7, minutes=1)
     assert order.steps["pictures"] == "Running"
-    early = trial.submit(ADA)
-    trial.answer(early, "pictures", SENT)
+    early = environment.submit(ADA)
+    environment.answer(early, "pictures", SENT)
     assert early.state == "Processed"
 
 
 def refused_early(**rules):
-    """An order of which an approval is refused before its turn, and its trial."""
+    """An order of which an approval is refused before its turn, and its environment."""
     flow = Workflow("early", Request)
 
     @flow.step(office.check, undo=office.uncheck)
@@ -551,16 +558,16 @@ def refused_early(**rules):
     def approval(request: Request) -> Question:
         return Question(text=request.who)
 
-    trial = Trial(application(flow, agents=[office]))
-    trial.down("office")
-    order = trial.submit(ADA)
-    trial.answer(order, "approval", refusal="no")
-    return trial, order
+    environment = WorkflowTestEnvironment(application(flow, agents=[office]))
+    environment.down("office")
+    order = environment.submit(ADA)
+    environment.answer(order, "approval", refusal="no")
+    return environment, order
 
 
-def healed(trial):
-    trial.heal()
-    trial.advance(minutes=5)
+def healed(environment):
+    environment.heal()
+    environment.advance(minutes=5)
 
 
 def is_for_ada(request: Request) -> bool:
@@ -571,10 +578,10 @@ def is_for_ada(request: Request) -> bool:
 @pytest.mark.proves("ANS-3", "SCH-14")
 def test_an_early_refusal_of_a_step_that_is_not_needed_counts_for_nothing():
     """It is kept until then; the order had been undone for it (engine 29 h)."""
-    trial, order = refused_early(when=is_small, on_failure=UNDO)
+    environment, order = refused_early(when=is_small, on_failure=UNDO)
     assert order.steps["approval"] == "NotStarted"
     assert order.history[-1].startswith("step-refused-early: approval ")
-    healed(trial)
+    healed(environment)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
 
 
@@ -582,49 +589,49 @@ def test_an_early_refusal_of_a_step_that_is_not_needed_counts_for_nothing():
 @pytest.mark.parametrize("rules", [{"when": is_for_ada}, {"begins": in_a_week}], ids="".join)
 def test_an_early_refusal_counts_when_the_turn_of_its_step_comes(rules):
     """Nobody is asked for the answer then, and no start time is awaited (engine 29 h)."""
-    trial, order = refused_early(on_failure=UNDO, **rules)
+    environment, order = refused_early(on_failure=UNDO, **rules)
     assert (order.state, order.steps["approval"]) != ("Error", "Failed")
-    healed(trial)
+    healed(environment)
     assert (order.outcome, order.reason) == ("undone", "approval: no")
-    assert snapshot(trial, order).step("approval").counts.attempts == 0
+    assert snapshot(environment, order).step("approval").counts.attempts == 0
 
 
 @pytest.mark.proves("ANS-3", "SCH-13")
 def test_an_order_goes_on_without_a_step_that_was_refused_early():
     """Where the workflow says so."""
-    trial, order = refused_early(when=is_for_ada, on_failure=GO_ON)
-    healed(trial)
+    environment, order = refused_early(when=is_for_ada, on_failure=GO_ON)
+    healed(environment)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
-    skipped = snapshot(trial, order).step("approval")
+    skipped = snapshot(environment, order).step("approval")
     assert skipped.state == Skipped(SkipReason.FAILED, refusal("no"))
 
 
 @pytest.mark.proves("ANS-3", "OPR-3")
 def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
     """Whether it is needed, and from when on, is found out again."""
-    trial, order = refused_early(when=is_for_ada, begins=in_a_week)
-    healed(trial)
+    environment, order = refused_early(when=is_for_ada, begins=in_a_week)
+    healed(environment)
     assert (order.outcome, order.reason) == ("failed", "no")
-    assert snapshot(trial, order).step("approval").effect == NothingSent()
-    trial.act(order, "resubmit")
+    assert snapshot(environment, order).step("approval").effect == NothingSent()
+    environment.act(order, "resubmit")
     assert (order.state, order.steps["approval"]) == ("Pending", "NotStarted")
-    trial.advance(days=7)
+    environment.advance(days=7)
     assert order.steps["approval"] == "Running"
 
 
 @pytest.mark.proves("SCH-13", "ANS-2", "ANS-3")
 def test_an_order_goes_on_without_an_answer_that_is_refused_or_never_comes():
     """Where the workflow says so; the same refusal again is known."""
-    trial = Trial(judged(on_failure=GO_ON))
-    order, other = trial.submit(ADA), trial.submit(ADA)
-    trial.answer(order, "pictures", refusal="there is no damage")
-    trial.answer(order, "pictures", refusal="there is no damage")
+    environment = WorkflowTestEnvironment(judged(on_failure=GO_ON))
+    order, other = environment.submit(ADA), environment.submit(ADA)
+    environment.answer(order, "pictures", refusal="there is no damage")
+    environment.answer(order, "pictures", refusal="there is no damage")
     assert (order.state, order.steps["pictures"]) == ("Processed", "Skipped")
     assert any("the order goes on without pictures" in line for line in order.history)
-    trial.advance(days=10, minutes=1)
+    environment.advance(days=10, minutes=1)
     assert (other.state, other.steps["pictures"]) == ("Processed", "Skipped")
     with pytest.raises(RefusedError, match="pictures was left out"):
-        trial.answer(other, "pictures", SENT)
+        environment.answer(other, "pictures", SENT)
 
 
 # Personal data
@@ -633,20 +640,20 @@ def test_an_order_goes_on_without_an_answer_that_is_refused_or_never_comes():
 @pytest.mark.proves("ANS-5", "OPR-1")
 def test_the_personal_part_of_an_answer_is_shown_to_nobody_and_erased_with_the_order():
     """What is not personal stays, so that later steps can still be made."""
-    trial, order = begun()
-    trial.answer(order, "pictures", SENT)
-    shown = {step.name: step.result for step in trial.inspect(order.id).steps}
+    environment, order = begun()
+    environment.answer(order, "pictures", SENT)
+    shown = {step.name: step.result for step in environment.inspect(order.id).steps}
     assert shown["pictures"] == {"urls": list(SENT.urls), "by": "erased"}
     assert not [line for line in order.history if "Ada" in line or "example" in line]
     request = OperatorRequest(operator="grace", note="asked for it")
-    before = snapshot(trial, order)
-    change = erase(before, request, ASKING.payload, trial.now)
+    before = snapshot(environment, order)
+    change = erase(before, request, ASKING.payload, environment.now)
     assert change.after.step("pictures").result == {"urls": list(SENT.urls), "by": "erased"}
     assert change.after.submitted.payload == {"who": "erased"}
     with pytest.raises(RefusedError):
-        erase(change.after, request, ASKING.payload, trial.now)
+        erase(change.after, request, ASKING.payload, environment.now)
     answered_later = orders.having(change.after, steps=before.steps)
-    again = erase(answered_later, request, ASKING.payload, trial.now)
+    again = erase(answered_later, request, ASKING.payload, environment.now)
     assert again.after.steps == change.after.steps
 
 
@@ -656,21 +663,21 @@ def test_the_personal_part_of_an_answer_is_shown_to_nobody_and_erased_with_the_o
 @pytest.mark.proves("ANS-3")
 def test_every_fault_of_an_answer_is_named_and_changes_nothing():
     """By its place in what was sent; an answer that no row could hold is one."""
-    trial, order = begun()
+    environment, order = begun()
     with pytest.raises(InvalidError) as found:
-        trial.answer(order, "pictures", {"urls": [1], "more": True})
+        environment.answer(order, "pictures", {"urls": [1], "more": True})
     assert {fault.partition(":")[0] for fault in found.value.faults} == {
         "answer.urls.0",
         "answer.more",
     }
     with pytest.raises(InvalidError, match="characters"):
-        trial.answer(order, "pictures", Pictures(urls=("x" * 10_001,)))
+        environment.answer(order, "pictures", Pictures(urls=("x" * 10_001,)))
     assert order.steps["pictures"] == "Running"
 
 
 def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
     """Neither both nor nothing; a step of an agent takes none, nor does an unknown order."""
-    trial, order = begun()
+    environment, order = begun()
     for said in ({}, {"answer": {}, "refusal": "no"}):
         with pytest.raises(ValueError, match="either an answer or a refusal"):
             AnswerRequest(operator="x", **said)
@@ -678,31 +685,31 @@ def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
         with pytest.raises(
             RefusedError, match="is no step that is answered from outside: pictures"
         ):
-            trial.answer(order, step, SENT)
+            environment.answer(order, step, SENT)
     with pytest.raises(UnknownOrderError):
-        trial.answer(replace(order, id=f"{order.id[:-3]}999"), "pictures", SENT)
+        environment.answer(replace(order, id=f"{order.id[:-3]}999"), "pictures", SENT)
 
 
 def test_only_an_app_that_knows_the_workflow_takes_an_answer():
     """Another host may know it; the caller is asked to come again."""
-    trial, order = begun()
-    service = trial._world.operations.services.answers
+    environment, order = begun()
+    service = environment._world.operations.services.answers
     object.__setattr__(service, "workflows", type(service.workflows)())
     with pytest.raises(UnavailableError, match="newer version"):
-        trial.answer(order, "pictures", SENT)
+        environment.answer(order, "pictures", SENT)
 
 
 @pytest.mark.proves("ANS-1", "OPR-2")
 def test_it_is_explained_what_is_awaited_until_when_and_what_comes_then():
     """And the list of what waits begins with the first that is due."""
-    trial, order = begun()
-    told = trial._world.run(trial._world.operations.orders.explain(order.id))
+    environment, order = begun()
+    told = environment._world.run(environment._world.operations.orders.explain(order.id))
     asked = "pictures (The customer sends pictures), time 1 of 3 that it is asked"
     assert told.waiting_for == f"an answer from outside to {asked}"
-    assert (told.next_actor, told.next_at) == ("outside", trial.now + 5 * DAYS)
+    assert (told.next_actor, told.next_at) == ("outside", environment.now + 5 * DAYS)
     assert "the supervisor's sweep finds it" in told.if_nothing_happens
-    trial.act(order, "hold")
-    told = trial._world.run(trial._world.operations.orders.explain(order.id))
+    environment.act(order, "hold")
+    told = environment._world.run(environment._world.operations.orders.explain(order.id))
     assert (told.next_actor, told.if_nothing_happens) == ("operator", "It stays as it is.")
 
 

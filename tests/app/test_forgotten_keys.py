@@ -27,7 +27,7 @@ from engine.features.key_generations import is_forgotten
 from engine.words import words_of
 from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow, application
 from operations.api.requests import ActRequest
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.acting import act, cancel, resubmit, skip, told
 from tests.support.apps import app
@@ -427,16 +427,18 @@ def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
     def tell(content: Content) -> Content:
         return content
 
-    trial = Trial(application(sale, agents=[bank, post], sample=Content(item="x")))
-    trial.refuse("post")
-    order = trial.submit(Content(item="x"))
-    trial.advance(days=days)
-    trial.act(order, "cancel")
-    trial.advance(minutes=1)
+    environment = WorkflowTestEnvironment(
+        application(sale, agents=[bank, post], sample=Content(item="x"))
+    )
+    environment.refuse("post")
+    order = environment.submit(Content(item="x"))
+    environment.advance(days=days)
+    environment.act(order, "cancel")
+    environment.advance(minutes=1)
     assert order.outcome == outcome
     undos = [
         message
-        for message in trial._world._parts.bus.sent
+        for message in environment._world._parts.bus.sent
         if '"operation":"refund"' in message.body
     ]
     assert len(undos) == (outcome == "undone")

@@ -14,7 +14,7 @@ from engine.domain.statuses import NotClaimable, ProcessState
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from operations.api.explain import Actor, explain
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from tests.support.builders import (
     LONGEST_UPGRADE,
     NOW,
@@ -79,55 +79,55 @@ WITHOUT = application(sale, agents=[stripe, carrier], sample=Content(item="x"))
 MINUTE = {"mixed_version_seconds": 60}
 
 
-def calls(trial, *agents):
+def calls(environment, *agents):
     """How many requests went to each of these agents."""
-    queues = [message.queue for message in trial._world._parts.bus.sent]
+    queues = [message.queue for message in environment._world._parts.bus.sent]
     return [queues.count(f"{agent}-requests") for agent in agents]
 
 
 @pytest.mark.proves("AGT-3")
 def test_what_was_done_there_is_not_undone_elsewhere():
     """The other provider would say "undone" of a key that it has never seen (engine 1)."""
-    trial = Trial(BOTH, **MINUTE)
-    trial.hang("carrier")
-    order = trial.submit(Content(item="x"))
-    trial.upgrade(WITHOUT)
-    trial.advance(minutes=30)
+    environment = WorkflowTestEnvironment(BOTH, **MINUTE)
+    environment.hang("carrier")
+    order = environment.submit(Content(item="x"))
+    environment.upgrade(WITHOUT)
+    environment.advance(minutes=30)
     assert (order.state, order.outcome) == ("Error", "undo-incomplete")
-    assert (order.steps["charge"], calls(trial, "adyen", "stripe")) == ("Failed", [1, 0])
+    assert (order.steps["charge"], calls(environment, "adyen", "stripe")) == ("Failed", [1, 0])
 
 
 @pytest.mark.proves("AGT-3")
 def test_what_is_in_doubt_there_is_not_done_elsewhere():
     """Until an operator says that it was not done (engine 1)."""
-    trial = Trial(BOTH, **MINUTE)
-    trial.hang("adyen")
-    order = trial.submit(Content(item="x"))
-    trial.advance(seconds=5)
-    trial.upgrade(WITHOUT)
-    trial.advance(minutes=2)
+    environment = WorkflowTestEnvironment(BOTH, **MINUTE)
+    environment.hang("adyen")
+    order = environment.submit(Content(item="x"))
+    environment.advance(seconds=5)
+    environment.upgrade(WITHOUT)
+    environment.advance(minutes=2)
     assert (order.state, order.outcome) == ("Error", "failed")
-    assert calls(trial, "adyen", "stripe") == [1, 0]
-    trial.act(order, "settle", was_done=False)
-    trial.act(order, "resubmit")
-    trial.advance(minutes=1)
-    assert (order.state, calls(trial, "adyen", "stripe")) == ("Processed", [1, 1])
+    assert calls(environment, "adyen", "stripe") == [1, 0]
+    environment.act(order, "settle", was_done=False)
+    environment.act(order, "resubmit")
+    environment.advance(minutes=1)
+    assert (order.state, calls(environment, "adyen", "stripe")) == ("Processed", [1, 1])
 
 
 @pytest.mark.proves("AGT-3", "FLT-12")
 def test_a_new_provider_goes_on_after_old_hosts_have_left_its_steps_alone():
     """In a rolling upgrade that adds it, an old host finds a step that was tried there."""
-    trial = Trial(BOTH)
-    trial.hang("adyen")
-    order = trial.submit(Content(item="x"))
-    trial.advance(seconds=5)
-    trial.upgrade(WITHOUT)
-    trial.advance(minutes=10)
-    assert (order.state, calls(trial, "adyen", "stripe")) == ("Pending", [1, 0])
-    trial.heal("adyen")
-    trial.upgrade(BOTH)
-    trial.advance(minutes=1)
-    assert (order.state, calls(trial, "adyen", "stripe")) == ("Processed", [2, 0])
+    environment = WorkflowTestEnvironment(BOTH)
+    environment.hang("adyen")
+    order = environment.submit(Content(item="x"))
+    environment.advance(seconds=5)
+    environment.upgrade(WITHOUT)
+    environment.advance(minutes=10)
+    assert (order.state, calls(environment, "adyen", "stripe")) == ("Pending", [1, 0])
+    environment.heal("adyen")
+    environment.upgrade(BOTH)
+    environment.advance(minutes=1)
+    assert (order.state, calls(environment, "adyen", "stripe")) == ("Processed", [2, 0])
 
 
 other = Workflow("other", Content)
@@ -142,14 +142,14 @@ def delivery(content: Content) -> Content:
 @pytest.mark.proves("FLT-12", "SCH-1")
 def test_an_order_whose_workflow_is_gone_with_all_agents_of_its_step_ends():
     """It takes no slot of an agent, so it waits for none."""
-    trial = Trial(
+    environment = WorkflowTestEnvironment(
         application(sale, other, agents=[adyen, stripe, carrier], sample=Content(item="x")),
         **MINUTE,
     )
-    trial.hang("adyen")
-    order = trial.submit(Content(item="x"), "sale")
-    trial.upgrade(application(other, agents=[carrier], sample=Content(item="x")))
-    trial.advance(minutes=5)
+    environment.hang("adyen")
+    order = environment.submit(Content(item="x"), "sale")
+    environment.upgrade(application(other, agents=[carrier], sample=Content(item="x")))
+    environment.advance(minutes=5)
     assert (order.state, order.outcome) == ("Error", "failed")
 
 

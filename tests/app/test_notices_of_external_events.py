@@ -19,7 +19,7 @@ from engine.storage.tables import Replace
 from operations.alerts.triggers import alert_functions
 from operations.api.answers import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import of_columns
 from tests.support.asking import ADA, ASKING, DAYS, SENT
 from tests.support.builders import NOW, orders
@@ -29,34 +29,34 @@ QUEUE = "status-example"
 
 
 def begun(business=ASKING):
-    trial = Trial(business)
-    return trial, trial.submit(ADA)
+    environment = WorkflowTestEnvironment(business)
+    return environment, environment.submit(ADA)
 
 
-def desk(trial):
-    return trial._world.operations.services.answers
+def desk(environment):
+    return environment._world.operations.services.answers
 
 
-def snapshot(trial, order):
-    return trial._world.run(trial._world.engine.store.load(order.id))
+def snapshot(environment, order):
+    return environment._world.run(environment._world.engine.store.load(order.id))
 
 
-def events(trial):
+def events(environment):
     """The events about answers that were published, with what they say."""
-    found = [event for event in trial._world.events.published if event.type in alerts.NEWS]
+    found = [event for event in environment._world.events.published if event.type in alerts.NEWS]
     assert [event.subject for event in found] == [
         f"orders/{event.data['orderId']}" for event in found
     ]
     return [(event.type, event.data["step"], event.data["until"]) for event in found]
 
 
-def extend(trial, order, until, step="pictures"):
+def extend(environment, order, until, step="pictures"):
     request = ExtendRequest(operator="grace", note="they are away", until=until)
-    return trial._world.run(desk(trial).extend(order.id, step, request))
+    return environment._world.run(desk(environment).extend(order.id, step, request))
 
 
-def remind(trial, order, step="pictures"):
-    return trial._world.run(desk(trial).remind(order.id, step, GRACE))
+def remind(environment, order, step="pictures"):
+    return environment._world.run(desk(environment).remind(order.id, step, GRACE))
 
 
 # Who is told
@@ -65,38 +65,38 @@ def remind(trial, order, step="pictures"):
 @pytest.mark.proves("ANS-7")
 def test_whoever_subscribes_learns_what_is_awaited_and_of_every_reminder():
     """By events that are no alerts, with neither the question nor the link."""
-    trial, _ = begun()
-    until = trial.now + 5 * DAYS
-    trial.advance(minutes=1)
-    assert events(trial) == [(ANSWER_AWAITED, "pictures", until.isoformat())]
-    trial.advance(days=5)
-    assert [event[0] for event in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
-    told = repr(trial._world.events.published)
+    environment, _ = begun()
+    until = environment.now + 5 * DAYS
+    environment.advance(minutes=1)
+    assert events(environment) == [(ANSWER_AWAITED, "pictures", until.isoformat())]
+    environment.advance(days=5)
+    assert [event[0] for event in events(environment)] == [ANSWER_AWAITED, ANSWER_REMINDED]
+    told = repr(environment._world.events.published)
     assert "Ada" not in told
     assert "right" not in told
-    assert trial.alerts() == []
+    assert environment.alerts() == []
 
 
 @pytest.mark.proves("ANS-6", "ANS-7")
 def test_a_new_link_is_no_news_for_those_who_subscribe():
     """Only the operator who asked for it gets it: the answer was awaited before, and is awaited until then."""
-    trial, order = begun()
-    trial.advance(minutes=1)
-    before = events(trial)
-    trial._world.run(desk(trial).renew_link(order.id, "pictures", GRACE))
-    trial.advance(minutes=1)
-    assert events(trial) == before
+    environment, order = begun()
+    environment.advance(minutes=1)
+    before = events(environment)
+    environment._world.run(desk(environment).renew_link(order.id, "pictures", GRACE))
+    environment.advance(minutes=1)
+    assert events(environment) == before
 
 
 @pytest.mark.proves("ANS-7", "ALR-2")
 def test_the_sender_gets_the_link_with_every_notice():
     """So the shop writes the mail; the question is behind the link."""
-    trial, order = begun()
-    waiting = snapshot(trial, order)
+    environment, order = begun()
+    waiting = snapshot(environment, order)
     asked = orders.having(waiting, reply_to=QUEUE)
     entry = next(
         entry
-        for entry in trial._world.run(trial._world.engine.store.history(order.id))
+        for entry in environment._world.run(environment._world.engine.store.history(order.id))
         if "awaited" in entry.detail
     )
     notices = [
@@ -108,7 +108,7 @@ def test_the_sender_gets_the_link_with_every_notice():
     assert [(notice["step"], notice["until"], notice["answerUrl"]) for notice in awaited] == [
         (
             "pictures",
-            (trial.now + 5 * DAYS).isoformat(),
+            (environment.now + 5 * DAYS).isoformat(),
             f"https://in.memory/api/answers/{order.id}/pictures?right={token}",
         )
     ]
@@ -120,14 +120,16 @@ def test_the_sender_gets_the_link_with_every_notice():
 @pytest.mark.proves("ALR-2")
 def test_the_sender_learns_of_an_answer_as_of_any_step():
     """And gets the address of the app from what the store was told."""
-    trial, order = begun()
-    store = trial._world.engine.store
-    with_sender = orders.having(snapshot(trial, order), reply_to=QUEUE)
-    trial._world.run(store.table.submit(*_state_of(store, with_sender)))
-    remind(trial, order)
-    trial.answer(order, "pictures", SENT)
-    trial.advance(minutes=1)
-    sent = [message for message in trial._world.engine.adapters.bus.sent if message.queue == QUEUE]
+    environment, order = begun()
+    store = environment._world.engine.store
+    with_sender = orders.having(snapshot(environment, order), reply_to=QUEUE)
+    environment._world.run(store.table.submit(*_state_of(store, with_sender)))
+    remind(environment, order)
+    environment.answer(order, "pictures", SENT)
+    environment.advance(minutes=1)
+    sent = [
+        message for message in environment._world.engine.adapters.bus.sent if message.queue == QUEUE
+    ]
     said = [json.loads(message.body) for message in sent]
     assert [(notice["event"], notice["step"]) for notice in said] == [
         ("answer-reminded", "pictures"),
@@ -164,27 +166,27 @@ async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
 @pytest.mark.proves("ANS-7")
 def test_an_operator_waits_longer_for_an_answer():
     """The order's deadline moves, it is due later in the list, and the sender is told."""
-    trial, order = begun()
-    until = trial.now + 20 * DAYS
-    assert extend(trial, order, until).status == "extended"
-    extended = snapshot(trial, order)
+    environment, order = begun()
+    until = environment.now + 20 * DAYS
+    assert extend(environment, order, until).status == "extended"
+    extended = snapshot(environment, order)
     assert extended.step("pictures").complete_by == extended.derived.complete_by == until
     assert "wait-extended: pictures until 2026-01-25 09:00:00 UTC: they are away" in order.history
-    trial.advance(days=6)
-    assert snapshot(trial, order).step("pictures").counts.failures == 0
-    assert events(trial)[-1] == (ANSWER_AWAITED, "pictures", until.isoformat())
-    trial.advance(days=15)
-    assert snapshot(trial, order).step("pictures").counts.failures == 1
+    environment.advance(days=6)
+    assert snapshot(environment, order).step("pictures").counts.failures == 0
+    assert events(environment)[-1] == (ANSWER_AWAITED, "pictures", until.isoformat())
+    environment.advance(days=15)
+    assert snapshot(environment, order).step("pictures").counts.failures == 1
 
 
 @pytest.mark.proves("ANS-7", "OPR-1")
 def test_the_list_of_what_is_awaited_begins_with_the_first_that_is_due():
     """Whichever came first."""
-    trial, first = begun()
-    second = trial.submit(ADA)
-    extend(trial, first, trial.now + 9 * DAYS)
+    environment, first = begun()
+    second = environment.submit(ADA)
+    extend(environment, first, environment.now + 9 * DAYS)
     page = OrdersPage(state="Waiting")
-    listed = trial._world.run(trial._world.operations.orders.list(page)).orders
+    listed = environment._world.run(environment._world.operations.orders.list(page)).orders
     assert [order.order_id for order in listed] == [second.id, first.id]
     assert [order.waits_for for order in listed] == [["pictures"]] * 2
 
@@ -195,22 +197,22 @@ def test_the_list_of_what_is_awaited_begins_with_the_first_that_is_due():
 @pytest.mark.proves("ANS-5", "ANS-7")
 def test_operators_read_what_is_asked_without_personal_data():
     """With the fields of the answer, until when it waits, and how often it was asked for."""
-    trial, order = begun()
-    trial.advance(days=6)
-    shown = asked(trial, order, "pictures")
+    environment, order = begun()
+    environment.advance(days=6)
+    shown = asked(environment, order, "pictures")
     assert shown.question == {"text": "Please send pictures, hidden"}
     assert (shown.requests_sent, shown.asks, shown.fields) == (2, 3, ["urls", "by"])
-    assert shown.until == snapshot(trial, order).step("pictures").complete_by
+    assert shown.until == snapshot(environment, order).step("pictures").complete_by
     assert shown.why_closed is None
-    trial.answer(order, "pictures", SENT)
-    shown = asked(trial, order, "pictures")
+    environment.answer(order, "pictures", SENT)
+    shown = asked(environment, order, "pictures")
     assert (shown.why_closed, shown.until) == ("pictures was answered already", None)
 
 
 def test_a_question_that_cannot_be_made_yet_is_null():
     """That of the approval needs the pictures; it can be answered all the same."""
-    trial, order = begun()
-    shown = asked(trial, order, "approval")
+    environment, order = begun()
+    shown = asked(environment, order, "approval")
     assert (shown.question, shown.until, shown.requests_sent, shown.fields) == (
         None,
         None,
@@ -218,23 +220,23 @@ def test_a_question_that_cannot_be_made_yet_is_null():
         ["limit"],
     )
     with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
-        asked(trial, order, "check")
+        asked(environment, order, "check")
     with pytest.raises(UnknownOrderError):
-        trial._world.run(desk(trial).show("b00-01JZZZZZZZZZZZZZZZZZZZZZZZ", "pictures"))
+        environment._world.run(desk(environment).show("b00-01JZZZZZZZZZZZZZZZZZZZZZZZ", "pictures"))
 
 
 def test_a_step_says_whether_an_answer_to_it_counts_now():
     """An early one does; one to a step of a service, or after it was answered, does not."""
-    trial, order = begun()
+    environment, order = begun()
 
     def open_steps():
-        view = trial._world.run(trial._world.operations.orders.inspect(order.id))
+        view = environment._world.run(environment._world.operations.orders.inspect(order.id))
         return {step.name for step in view.steps if step.takes_answer}
 
     assert open_steps() == {"pictures", "approval"}
-    trial.answer(order, "pictures", SENT)
+    environment.answer(order, "pictures", SENT)
     assert open_steps() == {"approval"}
 
 
-def asked(trial, order, step):
-    return trial._world.run(desk(trial).show(order.id, step))
+def asked(environment, order, step):
+    return environment._world.run(desk(environment).show(order.id, step))

@@ -17,7 +17,7 @@ from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
 from samples.simulator.samples import sample_order
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, skip, told
 from tests.support.builders import orders, refusal
 from tests.support.faults import without_lines
@@ -166,18 +166,18 @@ def test_a_pivot_that_fails_itself_lets_the_order_be_undone_unless_it_is_in_doub
 @pytest.mark.proves("UND-6", "AGT-11")
 def test_a_pivot_that_was_accepted_and_then_refused_was_not_passed():
     """The order can be cancelled, and what came before the pivot is undone (engine 5)."""
-    trial = Trial(GROWN)
-    trial.accept("bank", "pay")
-    order = trial.submit(GROWN.sample.payload)
-    trial.answer(order, "photographs", {"urls": ["https://x/1.jpg"]})
-    trial.advance(seconds=5)
-    trial.heal("bank", "pay")
-    trial.refuse("bank", "pay", "account closed")
-    trial.advance(minutes=10)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.accept("bank", "pay")
+    order = environment.submit(GROWN.sample.payload)
+    environment.answer(order, "photographs", {"urls": ["https://x/1.jpg"]})
+    environment.advance(seconds=5)
+    environment.heal("bank", "pay")
+    environment.refuse("bank", "pay", "account closed")
+    environment.advance(minutes=10)
     assert (order.state, order.outcome) == ("Error", "failed")
-    assert "cancel" in trial.inspect(order.id).actions
-    trial.act(order, "cancel")
-    trial.advance(minutes=10)
+    assert "cancel" in environment.inspect(order.id).actions
+    environment.act(order, "cancel")
+    environment.advance(minutes=10)
     assert order.outcome == "undone"
 
 
@@ -274,10 +274,10 @@ def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=G
 @pytest.mark.proves("SCH-13", "UND-6")
 def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
     """The letter is written without them; the history says what the order went on without."""
-    trial = Trial(purchases())
-    trial.refuse("shop", "reward", "no such member")
-    trial.refuse("shop", "write", "no paper")
-    order = trial.submit(Purchase(amount=5))
+    environment = WorkflowTestEnvironment(purchases())
+    environment.refuse("shop", "reward", "no such member")
+    environment.refuse("shop", "write", "no paper")
+    order = environment.submit(Purchase(amount=5))
     assert order.steps == {
         "pay": "Completed",
         "points": "Skipped",
@@ -288,27 +288,29 @@ def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
         "points: no such member; the order goes on without points" in h for h in order.history
     )
     with pytest.raises(RefusedError, match="ship was done"):
-        trial.act(order, "cancel")
-    trial.heal()
-    trial.act(order, "resubmit")
+        environment.act(order, "cancel")
+    environment.heal()
+    environment.act(order, "resubmit")
     assert order.state == "Processed"
-    assert trial.effects("shop") == ["charge", "send", "write"]
+    assert environment.effects("shop") == ["charge", "send", "write"]
     [points] = [
-        order_step for order_step in trial.inspect(order.id).steps if order_step.name == "points"
+        order_step
+        for order_step in environment.inspect(order.id).steps
+        if order_step.name == "points"
     ]
     assert (points.goes_on, points.pivot, points.reason) == (True, False, "no such member")
-    shown = order_text(trial.inspect(order.id).model_dump(mode="json", by_alias=True))
+    shown = order_text(environment.inspect(order.id).model_dump(mode="json", by_alias=True))
     assert "ship (point of no return)" in shown
     assert "no such member" in shown
 
 
 def test_an_operator_may_skip_what_later_steps_can_do_without():
     """Their function takes None then."""
-    trial = Trial(purchases(points_rule=OnFailure.ERROR))
-    trial.refuse("shop", "reward")
-    order = trial.submit(Purchase(amount=5))
+    environment = WorkflowTestEnvironment(purchases(points_rule=OnFailure.ERROR))
+    environment.refuse("shop", "reward")
+    order = environment.submit(Purchase(amount=5))
     assert order.outcome == "failed"
-    trial.act(order, "skip", step="points")
+    environment.act(order, "skip", step="points")
     assert order.state == "Processed"
 
 

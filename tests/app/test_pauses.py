@@ -19,7 +19,7 @@ from engine.domain.orders import Pending, Processing
 from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPending, Waiting
 from operations.api.requests import OperatorRequest
 from shop.business import SHOP
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, expedite, resubmit
 from tests.support.agency import Agency
 from tests.support.builders import (
@@ -325,12 +325,12 @@ def test_an_agent_without_a_free_place_makes_no_loop():
 
     whole, self_is_full = testkit.services._ServiceInMemory.call, True
     with patch.object(testkit.services._ServiceInMemory, "call", call):
-        trial = Trial(SHOP, buckets=1)
-        order = trial.submit(SHOP.sample.payload, SHOP.sample.workflow)
+        environment = WorkflowTestEnvironment(SHOP, buckets=1)
+        order = environment.submit(SHOP.sample.payload, SHOP.sample.workflow)
         assert len(calls) <= len(order.steps)
-        trial.advance(hours=1)
+        environment.advance(hours=1)
         assert order.state == "Pending"
         assert len(order.history) < 150
         self_is_full = False
-        trial.advance(minutes=6)
+        environment.advance(minutes=6)
     assert order.state == "Processed"

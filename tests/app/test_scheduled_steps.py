@@ -23,8 +23,8 @@ from engine.workflow import Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from shop.business import SHOP
 from submission.rules import Terms, new_order, read, same_submission
-from testkit import Trial
-from testkit.trial import BEGINS
+from testkit import WorkflowTestEnvironment
+from testkit.environment import BEGINS
 from tests.support.acting import cancel, resubmit
 from tests.support.builders import (
     CONTENT,
@@ -329,39 +329,39 @@ def stays(begins=after_the_stay):
     return application(flow, agents=[hotel])
 
 
-def standstill(trial):
-    return [alert.subject for alert in trial.alerts() if alert.type == STALLED]
+def standstill(environment):
+    return [alert.subject for alert in environment.alerts() if alert.type == STALLED]
 
 
 @pytest.mark.proves("SCH-15", "SUP-7")
 def test_a_timer_of_two_weeks_raises_no_alert_until_the_usual_time_after_it():
     """Its wait is no delay; that nobody takes the order afterwards is."""
-    trial = Trial(stays())
-    order = trial.submit(Booking(day=BEGINS))
-    other = trial.submit(Booking(day=BEGINS))
-    assert (order.state, trial.effects("hotel")) == ("Pending", ["reserve"] * 2)
-    trial.act(other, "hold")
-    trial.advance(days=13, hours=23)
-    assert f"orders/{order.id}" not in standstill(trial)
-    trial.advance(hours=1, minutes=1)
+    environment = WorkflowTestEnvironment(stays())
+    order = environment.submit(Booking(day=BEGINS))
+    other = environment.submit(Booking(day=BEGINS))
+    assert (order.state, environment.effects("hotel")) == ("Pending", ["reserve"] * 2)
+    environment.act(other, "hold")
+    environment.advance(days=13, hours=23)
+    assert f"orders/{order.id}" not in standstill(environment)
+    environment.advance(hours=1, minutes=1)
     assert order.state == "Processed"
-    assert trial.effects("hotel", order) == ["reserve", "charge"]
+    assert environment.effects("hotel", order) == ["reserve", "charge"]
 
 
 @pytest.mark.proves("SUB-9")
 def test_an_order_of_any_business_may_be_for_later():
     """The shop's too."""
-    trial = Trial(SHOP)
-    order = trial.submit(CONTENT, not_before=BEGINS + timedelta(days=2))
-    trial.advance(days=1, hours=23)
-    assert (order.state, trial.effects("payment")) == ("Pending", [])
-    view = trial.inspect(order.id)
+    environment = WorkflowTestEnvironment(SHOP)
+    order = environment.submit(CONTENT, not_before=BEGINS + timedelta(days=2))
+    environment.advance(days=1, hours=23)
+    assert (order.state, environment.effects("payment")) == ("Pending", [])
+    view = environment.inspect(order.id)
     assert view.not_before == BEGINS + timedelta(days=2)
     shown = order_text(view.model_dump(mode="json", by_alias=True))
     assert "not before 2026-01-07 09:00:00Z" in " ".join(shown.split())
-    trial.advance(hours=2)
+    environment.advance(hours=2)
     assert order.state == "Processed"
-    assert standstill(trial) == []
+    assert standstill(environment) == []
 
 
 class Permit(Model):
@@ -389,22 +389,22 @@ def permitted():
 @pytest.mark.parametrize("first", ["answered", "refused and resubmitted"])
 def test_an_early_answer_lets_no_step_begin_before_the_time_of_its_order(first):
     """Nor does a resubmit after an early refusal (engine 3)."""
-    trial = Trial(permitted())
-    order = trial.submit(Booking(day=BEGINS), not_before=BEGINS + 20 * DAY)
+    environment = WorkflowTestEnvironment(permitted())
+    order = environment.submit(Booking(day=BEGINS), not_before=BEGINS + 20 * DAY)
     if first == "answered":
-        trial.answer(order, "permit", Permit(number="1"))
+        environment.answer(order, "permit", Permit(number="1"))
     else:
-        trial.answer(order, "permit", refusal="no")
-        trial.act(order, "resubmit")
-    trial.advance(days=19, hours=23)
-    assert (order.state, trial.effects("hotel")) == ("Pending", [])
+        environment.answer(order, "permit", refusal="no")
+        environment.act(order, "resubmit")
+    environment.advance(days=19, hours=23)
+    assert (order.state, environment.effects("hotel")) == ("Pending", [])
     assert "Running" not in order.steps.values()
-    assert trial.inspect(order.id).steps[1].not_before == BEGINS + 20 * DAY
-    trial.advance(hours=2)
-    assert trial.effects("hotel") == (["reserve"] if first == "answered" else [])
+    assert environment.inspect(order.id).steps[1].not_before == BEGINS + 20 * DAY
+    environment.advance(hours=2)
+    assert environment.effects("hotel") == (["reserve"] if first == "answered" else [])
     assert order.state == ("Processed" if first == "answered" else "Processing")
-    assert trial.inspect(order.id).steps[1].not_before is None
-    assert standstill(trial) == []
+    assert environment.inspect(order.id).steps[1].not_before is None
+    assert standstill(environment) == []
 
 
 def no_time(booking: Booking) -> str:

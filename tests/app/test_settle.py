@@ -17,7 +17,7 @@ from engine.domain.statuses import Outcome
 from engine.storage.outbox import notices_of
 from operations.api.requests import BulkRequest, Where
 from samples.claims_with_approvals.business import GROWN
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from tests.support.acting import act
 from tests.support.apps import functions
 from tests.support.builders import NOW, orders, seconds, steps
@@ -205,17 +205,17 @@ def test_an_answer_is_not_checked_for_a_step_that_is_not_in_doubt():
 
 def paid_in_doubt():
     """An order of the grown business whose payment was refused after a call without an answer."""
-    trial = Trial(GROWN)
-    trial.down("bank", "pay")
-    order = trial.submit(GROWN.sample.payload)
-    trial.answer(order, "photographs", {"urls": ["https://x/1.jpg"]})
-    trial.advance(seconds=1)
-    trial.heal("bank", "pay")
-    trial.refuse("bank", "pay", "account closed")
-    trial.advance(minutes=10)
+    environment = WorkflowTestEnvironment(GROWN)
+    environment.down("bank", "pay")
+    order = environment.submit(GROWN.sample.payload)
+    environment.answer(order, "photographs", {"urls": ["https://x/1.jpg"]})
+    environment.advance(seconds=1)
+    environment.heal("bank", "pay")
+    environment.refuse("bank", "pay", "account closed")
+    environment.advance(minutes=10)
     assert (order.state, order.outcome) == ("Error", "failed")
-    trial.heal("bank", "pay")
-    return trial, order
+    environment.heal("bank", "pay")
+    return environment, order
 
 
 @pytest.mark.proves("OPR-12")
@@ -230,9 +230,9 @@ def paid_in_doubt():
 )
 def test_an_outcome_is_checked_and_every_fault_named(outcome, field):
     """By the step's answer model, as if its service had answered; nothing is changed."""
-    trial, order = paid_in_doubt()
+    environment, order = paid_in_doubt()
     with pytest.raises(InvalidError) as raised:
-        trial.act(order, "settle", **outcome)
+        environment.act(order, "settle", **outcome)
     assert [fault.partition(":")[0] for fault in raised.value.faults] == [field]
     assert order.steps["pay"] == "Failed"
 
@@ -240,36 +240,36 @@ def test_an_outcome_is_checked_and_every_fault_named(outcome, field):
 @pytest.mark.proves("OPR-12")
 def test_an_order_is_settled_in_the_app_and_goes_on():
     """With the answer of the payment, which the steps after it use (engine 5)."""
-    trial, order = paid_in_doubt()
-    assert trial.inspect(order.id).actions == ["resubmit", "settle"]
-    trial.act(order, "settle", was_done=True, answer={"reference": "P-1", "more": 1})
+    environment, order = paid_in_doubt()
+    assert environment.inspect(order.id).actions == ["resubmit", "settle"]
+    environment.act(order, "settle", was_done=True, answer={"reference": "P-1", "more": 1})
     (pay,) = (
-        order_step for order_step in trial.inspect(order.id).steps if order_step.name == "pay"
+        order_step for order_step in environment.inspect(order.id).steps if order_step.name == "pay"
     )
     assert pay.result == {"reference": "P-1"}
-    trial.advance(minutes=1)
+    environment.advance(minutes=1)
     assert order.state == "Processed"
-    assert trial.effects("bank", order).count("pay") == 0
+    assert environment.effects("bank", order).count("pay") == 0
 
 
 @pytest.mark.proves("OPR-12")
 def test_an_order_is_settled_as_not_done_and_taken_back():
     """Here the payment had no answer, and was not made (engine 5)."""
-    trial, order = paid_in_doubt()
+    environment, order = paid_in_doubt()
     with pytest.raises(RefusedError):
-        trial.act(order, "cancel")
-    trial.act(order, "settle", "pay", was_done=False)
-    trial.act(order, "cancel")
-    trial.advance(minutes=10)
+        environment.act(order, "cancel")
+    environment.act(order, "settle", "pay", was_done=False)
+    environment.act(order, "cancel")
+    environment.advance(minutes=10)
     assert order.outcome == "undone"
 
 
 @pytest.mark.proves("OPR-12")
 def test_no_other_action_takes_an_outcome():
     """It would have no meaning there."""
-    trial, order = paid_in_doubt()
+    environment, order = paid_in_doubt()
     with pytest.raises(InvalidError):
-        trial.act(order, "resubmit", was_done=True)
+        environment.act(order, "resubmit", was_done=True)
 
 
 PAY = Where(step="pay")
@@ -290,10 +290,10 @@ WRONG_BODIES = {
 @pytest.mark.proves("OPR-12")
 def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
     """The second of two operators is told that nothing is in doubt any more."""
-    trial, order = paid_in_doubt()
+    environment, order = paid_in_doubt()
     (found,) = (
         function
-        for function in functions(trial._world).get_functions()
+        for function in functions(environment._world).get_functions()
         if function.get_function_name() == "operator_settle"
     )
 
@@ -305,11 +305,11 @@ def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
             route_params={"orderId": order.id},
             body=json.dumps({"operator": "grace", "note": "asked", **body}).encode(),
         )
-        return trial._world.run(found.get_user_function()(request)).status_code
+        return environment._world.run(found.get_user_function()(request)).status_code
 
     sent = {label: post(body) for label, (body, _) in WRONG_BODIES.items()}
     assert sent == {label: status for label, (_, status) in WRONG_BODIES.items()}
-    assert "settle" in trial.inspect(order.id).actions
+    assert "settle" in environment.inspect(order.id).actions
     right = {"wasDone": True, "answer": {"reference": "P-1"}}
     assert [post(right), post(right)] == [202, 409]
     assert order.steps["pay"] == "Completed"
@@ -318,14 +318,14 @@ def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
 @pytest.mark.proves("OPR-12")
 def test_many_orders_are_settled_at_once_after_a_dry_run():
     """What is wrong with the answer is said of each; those that were not done still wait."""
-    trial, order = paid_in_doubt()
-    bulk = trial._world.operations.services.bulk
+    environment, order = paid_in_doubt()
+    bulk = environment._world.operations.services.bulk
 
     def run(where=PAY, **more):
         request = BulkRequest(operator="grace", note="asked", action="settle", where=where, **more)
-        return trial._world.run(bulk.run(request))
+        return environment._world.run(bulk.run(request))
 
-    trial.advance(minutes=1)
+    environment.advance(minutes=1)
     with pytest.raises(InvalidError):  # what was found out concerns one step
         run(was_done=False, where=Where(workflow="claim"))
     dry = run(was_done=False)
@@ -336,7 +336,7 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
     assert [refusal.order_id for refusal in wrong.refused] == [order.id]
     page = run(dry_run=False, until=dry.until, was_done=False)
     assert (page.done, page.still_waiting, page.refused) == ([order.id], [order.id], [])
-    assert "cancel" in trial.inspect(order.id).actions
+    assert "cancel" in environment.inspect(order.id).actions
 
 
 @pytest.mark.proves("OPR-12", "ALR-2")

@@ -7,7 +7,7 @@ import pytest
 from engine.decisions.changes import HistoryEntry
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.builders import NOW, orders, seconds, some, steps, transition
@@ -58,40 +58,40 @@ SALE = application(flow, agents=[carrier, bank, post], sample=Content(item="x"))
 AWAY = timedelta(minutes=2)
 
 
-def hold(trial, agent):
+def hold(environment, agent):
     """Let an agent have no capacity for a while."""
-    request = HoldRequest(operator="grace", note="maintenance", until=trial.now + AWAY)
-    trial._world.run(trial._world.operations.services.agents.hold(agent, request))
-    trial.advance(seconds=2)
+    request = HoldRequest(operator="grace", note="maintenance", until=environment.now + AWAY)
+    environment._world.run(environment._world.operations.services.agents.hold(agent, request))
+    environment.advance(seconds=2)
 
 
 @pytest.mark.proves("SCH-10", "AGT-8")
 @pytest.mark.parametrize(("away", "done"), [("carrier", "charge"), ("bank", "book")])
 def test_a_step_starts_though_the_agent_of_another_has_no_capacity(away, done):
     """Whichever of them the workflow names first (engine 7); the other one starts once it can."""
-    trial = Trial(SALE)
-    hold(trial, away)
-    order = trial.submit(Content(item="x"))
-    trial.advance(seconds=10)
+    environment = WorkflowTestEnvironment(SALE)
+    hold(environment, away)
+    order = environment.submit(Content(item="x"))
+    environment.advance(seconds=10)
     waits = ({"book", "charge"} - {done}).pop()
     assert (order.steps[done], order.steps[waits]) == ("Completed", "NotStarted")
-    trial.advance(minutes=2)
+    environment.advance(minutes=2)
     assert order.state == "Processed"
 
 
 @pytest.mark.proves("UND-1", "AGT-8")
 def test_a_step_is_undone_though_the_agent_of_another_has_no_capacity():
     """The money goes back while the carrier is away (engine 7)."""
-    trial = Trial(SALE)
-    trial.hang("post")
-    order = trial.submit(Content(item="x"))
-    hold(trial, "carrier")
-    trial.heal("post")
-    trial.refuse("post")
-    trial.advance(seconds=60)
-    assert trial.effects("bank", order) == ["charge", "refund"]
+    environment = WorkflowTestEnvironment(SALE)
+    environment.hang("post")
+    order = environment.submit(Content(item="x"))
+    hold(environment, "carrier")
+    environment.heal("post")
+    environment.refuse("post")
+    environment.advance(seconds=60)
+    assert environment.effects("bank", order) == ["charge", "refund"]
     assert order.steps["book"] == "Undoing"
-    trial.advance(minutes=2)
+    environment.advance(minutes=2)
     assert (order.state, order.outcome) == ("Error", "undone")
 
 

@@ -11,7 +11,7 @@ from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Wor
 from engine.domain.events import OrderEnded
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from testkit import FoundError, Trial
+from testkit import FoundError, WorkflowTestEnvironment
 from testkit.exploration.explorer import explore
 from tests.exploration.planted import PLANTED
 from tests.exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
@@ -126,7 +126,7 @@ def nothing_is_shipped_unpaid(order):
 @pytest.mark.soak
 def test_an_author_explores_a_business_that_uses_both():
     """To the end of every course of events, with one fault and a resubmit at any moment."""
-    coverage = Trial(paid_and_shipped()).explore(
+    coverage = WorkflowTestEnvironment(paid_and_shipped()).explore(
         faults=1, acts=["resubmit"], holds=nothing_is_shipped_unpaid
     )
     assert coverage.whole

@@ -16,7 +16,7 @@ from engine.domain.statuses import Outcome, ProcessState
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from shop.business import ORDER
-from testkit import Trial, services
+from testkit import WorkflowTestEnvironment, services
 from tests.support.builders import answer_to, seconds
 from tests.support.scale import in_soak
 from tests.support.scheduling import Scheduling
@@ -170,13 +170,13 @@ def test_only_its_own_fault_decides_about_an_order(apart, monkeypatch):
         return await plain(self, request, seconds_left)
 
     monkeypatch.setattr(services._ServiceInMemory, "call", call)
-    trial = Trial(SALES, circuit_orders=100)
-    turned_away = trial.submit(Sale(item="turned away"))
-    trial.advance(seconds=apart)
-    down = trial.submit(Sale(item="down"))
-    trial.advance(minutes=20)
+    environment = WorkflowTestEnvironment(SALES, circuit_orders=100)
+    turned_away = environment.submit(Sale(item="turned away"))
+    environment.advance(seconds=apart)
+    down = environment.submit(Sale(item="down"))
+    environment.advance(minutes=20)
     assert (turned_away.outcome, down.outcome) == ("failed", "undone")
     assert "404" in turned_away.reason
     assert "503" in down.reason
-    assert trial.effects("stock", turned_away) == ["take"]
-    assert trial.effects("stock", down) == ["take", "put"]
+    assert environment.effects("stock", turned_away) == ["take"]
+    assert environment.effects("stock", down) == ["take", "put"]

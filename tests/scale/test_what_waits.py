@@ -9,9 +9,9 @@ from engine.alerts.events import NEWS, STALLED
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.workflow import Workflow, application
-from testkit import Trial, TrialOrder
+from testkit import OrderUnderTest, WorkflowTestEnvironment
+from testkit.environment import BEGINS
 from testkit.memory import in_memory
-from testkit.trial import BEGINS
 from tests.support.apps import app
 from tests.support.asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
 from tests.support.scale import NIGHTLY, in_soak
@@ -55,12 +55,12 @@ class Waits:
     """An order that waits, and nobody who claims or recovers anything any more."""
 
     def __init__(self, workflow):
-        self.trial = Trial(BOTH)
-        self.id = self.trial.submit(ADA, workflow).id
-        self.store = self.trial._world.engine.store
+        self.environment = WorkflowTestEnvironment(BOTH)
+        self.id = self.environment.submit(ADA, workflow).id
+        self.store = self.environment._world.engine.store
 
     def do(self, work):
-        return self.trial._world.run(work)
+        return self.environment._world.run(work)
 
     def act(self, action, at):
         """Let an operator act at that time, of which no scheduler hears."""
@@ -111,9 +111,9 @@ def test_a_hold_is_no_delay_until_the_usual_time_after_it_was_released(workflow,
     assert order.alerts_at(due + LATE + A_BIT) == [STALLED]
 
 
-def cost_of_an_hour(trial):
+def cost_of_an_hour(environment):
     """The reads, the rows that were read, and the writes, while the timers run as always."""
-    table, counted = trial._world.orders, Counter()
+    table, counted = environment._world.orders, Counter()
     rows, submit = table.rows, table.submit
 
     async def counted_rows(*args, **more):
@@ -126,14 +126,14 @@ def cost_of_an_hour(trial):
         return await submit(*args, **more)
 
     table.rows, table.submit = counted_rows, counted_submit
-    trial.advance(hours=1)
+    environment.advance(hours=1)
     return counted
 
 
-def restarted(trial):
+def restarted(environment):
     """Another app on the same rows, at the same time, that remembers nothing."""
-    again = Trial(ASKING, begins=trial.now)
-    again._world.orders.partitions = trial._world.orders.partitions
+    again = WorkflowTestEnvironment(ASKING, begins=environment.now)
+    again._world.orders.partitions = environment._world.orders.partitions
     return again
 
 
@@ -141,11 +141,11 @@ def restarted(trial):
 @pytest.mark.parametrize("count", [20, *in_soak(10_000 if NIGHTLY else 1_000)])
 def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     """In an hour as much is read and written as without them; when their time is up, each is asked again."""
-    trial = Trial(ASKING)
-    orders = [trial.submit(ADA).id for _ in range(count)]
-    trial.advance(minutes=5)
-    assert cost_of_an_hour(trial) == cost_of_an_hour(Trial(ASKING))
-    again = restarted(trial)
+    environment = WorkflowTestEnvironment(ASKING)
+    orders = [environment.submit(ADA).id for _ in range(count)]
+    environment.advance(minutes=5)
+    assert cost_of_an_hour(environment) == cost_of_an_hour(WorkflowTestEnvironment(ASKING))
+    again = restarted(environment)
     again.advance(days=5)
     steps = [again.inspect(order_id).steps for order_id in orders]
     (asked_again,) = {
@@ -153,4 +153,4 @@ def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     }
     assert asked_again == 2
     for order_id in orders[:20]:
-        again.answer(TrialOrder(again, order_id), "pictures", SENT)
+        again.answer(OrderUnderTest(again, order_id), "pictures", SENT)

@@ -1,7 +1,7 @@
 """The business: it can start, takes back what it does, and asks each service for the right thing."""
 
 from samples.minimal import business
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 
 ADA = business.Buyer(name="Ada", email="ada@example.com")
 BOOKING = business.Booking(customer=ADA, item="a bicycle")
@@ -14,20 +14,20 @@ def test_the_app_starts_with_it() -> None:
 
 def test_an_order_is_carried_out() -> None:
     """Each service does its part, once."""
-    trial = Trial(business.START)
-    order = trial.submit(BOOKING)
+    environment = WorkflowTestEnvironment(business.START)
+    order = environment.submit(BOOKING)
     assert order.state == "Processed"
-    assert trial.effects("reservations") == ["reserve"]
-    assert trial.effects("payments") == ["charge"]
+    assert environment.effects("reservations") == ["reserve"]
+    assert environment.effects("payments") == ["charge"]
 
 
 def test_what_cannot_be_charged_is_released() -> None:
     """An order whose payment is refused leaves nothing behind."""
-    trial = Trial(business.START)
-    trial.refuse("payments", "charge")
-    order = trial.submit(BOOKING)
+    environment = WorkflowTestEnvironment(business.START)
+    environment.refuse("payments", "charge")
+    order = environment.submit(BOOKING)
     assert (order.outcome, order.reason) == ("undone", "charge: card declined")
-    assert trial.effects("reservations") == ["reserve", "release"]
+    assert environment.effects("reservations") == ["reserve", "release"]
 
 
 def test_the_charge_names_the_reservation() -> None:

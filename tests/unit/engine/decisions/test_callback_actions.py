@@ -19,7 +19,7 @@ from engine.domain.states import Completed, Waiting
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import without_personal_data
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, resubmit
 from tests.support.asking import ADA, ASKING, SENT
 from tests.support.builders import NOW, orders, refusal, steps
@@ -31,9 +31,9 @@ WORKFLOWS = ASKING.workflows
 @pytest.fixture
 def order():
     """An order that awaits the pictures."""
-    trial = Trial(ASKING)
-    placed = trial.submit(ADA)
-    return trial._world.run(trial._world.engine.store.load(placed.id))
+    environment = WorkflowTestEnvironment(ASKING)
+    placed = environment.submit(ADA)
+    return environment._world.run(environment._world.engine.store.load(placed.id))
 
 
 def yes(order):

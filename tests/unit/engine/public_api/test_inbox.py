@@ -11,7 +11,7 @@ from engine.domain.messages import ANSWERS
 from engine.public_api.inbox import MOST_TRIES
 from engine.storage.orders import OrderStore
 from engine.storage.poison import Arrival
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.apps import app as app_of
 from tests.support.apps import bootstrap, functions, set_to
@@ -22,19 +22,19 @@ PICTURES = SENT.model_dump(mode="json")
 
 
 class Queue:
-    """A trial in which an order waits, and the function that takes answers off the queue."""
+    """A test environment in which an order waits, and the function that takes answers off the queue."""
 
     def __init__(self):
-        self.trial = Trial(ASKING)
-        self.order = self.trial.submit(ADA)
-        self.world = self.trial._world
+        self.environment = WorkflowTestEnvironment(ASKING)
+        self.order = self.environment.submit(ADA)
+        self.world = self.environment._world
 
     def take(self, body=None, **said):
         message = {"orderId": self.order.id, "step": "pictures"} | said
         text = json.dumps(message) if body is None else body
-        arrival = Arrival(at=self.trial.now, number="7")
+        arrival = Arrival(at=self.environment.now, number="7")
         self.world.run(self.world.engine.answer_inbox.take(text.encode(), None, arrival))
-        self.trial.advance(seconds=1)
+        self.environment.advance(seconds=1)
 
     def poison(self):
         found = self.world.run(self.world.engine.poison_store.page(ANSWERS, 10))
@@ -93,7 +93,7 @@ def test_what_cannot_be_recorded_is_kept_as_poison_with_every_reason(queue, said
 @pytest.mark.proves("ANS-9", "ANS-4")
 def test_an_answer_that_comes_too_late_is_kept_with_the_reason(queue):
     """Nothing is lost: an operator reads it."""
-    queue.trial.act(queue.order, "cancel")
+    queue.environment.act(queue.order, "cancel")
     queue.take(answer=PICTURES)
     (reason,) = queue.poison()
     assert "the order is taken back" in reason

@@ -28,7 +28,7 @@ from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workf
 from functions_alone.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap, functions, set_to
 from tests.support.asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
@@ -54,7 +54,7 @@ DECLARED = {"answer_within": timedelta(hours=2), "calls_back": True}
 
 
 def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
-    """A trial whose service accepts everything and names no time, and its calls."""
+    """A test environment whose service accepts everything and names no time, and its calls."""
     calls = []
 
     async def later(call: Call, ask: Work) -> Nothing:
@@ -70,10 +70,10 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
         answer_within=clerk.answer_within,
         longest_wait=timedelta(minutes=10),
     )
-    trial = Trial(application(clerks, agents=[clerk]), **settings)
-    simulated = type(trial._world.engine.adapters.services["clerk"])
+    environment = WorkflowTestEnvironment(application(clerks, agents=[clerk]), **settings)
+    simulated = type(environment._world.engine.adapters.services["clerk"])
     monkeypatch.setattr(simulated, "call", lambda _, *given: service.call(*given))
-    return trial, calls
+    return environment, calls
 
 
 GRACE = OperatorRequest(operator="grace", note="the mail was lost")
@@ -81,30 +81,32 @@ URLS = {"urls": ["https://pictures.example/1"]}
 LINK = re.compile(r"https://in\.memory/api/answers/([^/]+)/([^/?]+)\?right=([\w-]{22})")
 
 
-def snapshot(trial, order):
-    return trial._world.run(trial._world.engine.store.load(order.id))
+def snapshot(environment, order):
+    return environment._world.run(environment._world.engine.store.load(order.id))
 
 
-def right_of(trial, order, step="pictures"):
-    return snapshot(trial, order).step(step).callback_token
+def right_of(environment, order, step="pictures"):
+    return snapshot(environment, order).step(step).callback_token
 
 
-def over(trial, order, step="pictures", right=None, **said):
+def over(environment, order, step="pictures", right=None, **said):
     """Answer over the link, which is right unless the test gives another one."""
-    given = CallbackToken(right=right or right_of(trial, order, step))
-    service = trial._world.engine.link_service
-    taken = trial._world.run(service.answer(order.id, step, AnswerBody(**said), given))
+    given = CallbackToken(right=right or right_of(environment, order, step))
+    service = environment._world.engine.link_service
+    taken = environment._world.run(service.answer(order.id, step, AnswerBody(**said), given))
     return taken.status
 
 
-def shows(trial, order, step="pictures", right=None):
-    given = CallbackToken(right=right or right_of(trial, order, step))
-    return trial._world.run(trial._world.engine.link_service.show(order.id, step, given))
+def shows(environment, order, step="pictures", right=None):
+    given = CallbackToken(right=right or right_of(environment, order, step))
+    return environment._world.run(
+        environment._world.engine.link_service.show(order.id, step, given)
+    )
 
 
 def begun(business=ASKING, **settings):
-    trial = Trial(business, **settings)
-    return trial, trial.submit(ADA)
+    environment = WorkflowTestEnvironment(business, **settings)
+    return environment, environment.submit(ADA)
 
 
 # The right
@@ -113,28 +115,33 @@ def begun(business=ASKING, **settings):
 @pytest.mark.proves("ANS-6")
 def test_a_link_answers_its_step_without_a_key():
     """The same again is known; another answer is told why it does not count."""
-    trial, order = begun()
-    right = right_of(trial, order)
-    assert over(trial, order, answer=URLS) == "recorded"
+    environment, order = begun()
+    right = right_of(environment, order)
+    assert over(environment, order, answer=URLS) == "recorded"
     assert order.steps["pictures"] == "Completed"
-    assert over(trial, order, right=right, answer=URLS) == "known"
+    assert over(environment, order, right=right, answer=URLS) == "known"
     with pytest.raises(RefusedError, match="pictures was answered already"):
-        over(trial, order, right=right, answer={"urls": []})
-    assert any(entry.actor == "outside" for entry in trial.inspect(order.id).history)
+        over(environment, order, right=right, answer={"urls": []})
+    assert any(entry.actor == "outside" for entry in environment.inspect(order.id).history)
 
 
 @pytest.mark.proves("ANS-6")
 def test_a_right_is_that_of_one_step_of_one_order():
     """Neither the right of another step counts, nor that of another order, nor none."""
-    trial, order = begun()
-    other = trial.submit(ADA)
-    for wrong in (right_of(trial, order, "check"), right_of(trial, other), "x" * 22, "ü"):
+    environment, order = begun()
+    other = environment.submit(ADA)
+    for wrong in (
+        right_of(environment, order, "check"),
+        right_of(environment, other),
+        "x" * 22,
+        "ü",
+    ):
         with pytest.raises(InvalidLinkError):
-            over(trial, order, right=wrong, answer=URLS)
+            over(environment, order, right=wrong, answer=URLS)
     with pytest.raises(InvalidLinkError):
-        over(trial, order, "approval", right="None", answer=URLS)
+        over(environment, order, "approval", right="None", answer=URLS)
     with pytest.raises(InvalidLinkError):
-        over(trial, order, "nothing", right="x", answer=URLS)
+        over(environment, order, "nothing", right="x", answer=URLS)
     assert order.steps["pictures"] == "Running"
 
 
@@ -143,8 +150,8 @@ def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
     rights = {new_callback_token() for _ in range(100)}
     assert len(rights) == 100
     assert {len(right) for right in rights} == {22}
-    trial, order = begun()
-    awaited = snapshot(trial, order)
+    environment, order = begun()
+    awaited = snapshot(environment, order)
     without = orders.with_steps(awaited, steps.with_link(awaited.step("pictures"), None))
     with pytest.raises(InvalidLinkError):
         step_of(without, "pictures", "")
@@ -153,44 +160,44 @@ def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
 @pytest.mark.proves("ANS-6")
 def test_a_reminder_keeps_the_link_and_who_is_asked_anew_gets_another():
     """After somebody has given up, the link of before is not valid any more."""
-    trial, order = begun(BOTH)
-    first = right_of(trial, order, "soon")
-    trial.advance(seconds=16)
-    assert snapshot(trial, order).step("soon").counts.attempts == 2
-    assert right_of(trial, order, "soon") == first
-    trial.advance(minutes=1)
+    environment, order = begun(BOTH)
+    first = right_of(environment, order, "soon")
+    environment.advance(seconds=16)
+    assert snapshot(environment, order).step("soon").counts.attempts == 2
+    assert right_of(environment, order, "soon") == first
+    environment.advance(minutes=1)
     assert order.steps["soon"] == "Failed"
     with pytest.raises(RefusedError, match="soon was given up"):
-        over(trial, order, "soon", right=first, answer=URLS)
-    trial.act(order, "resubmit")
-    assert right_of(trial, order, "soon") not in (None, first)
+        over(environment, order, "soon", right=first, answer=URLS)
+    environment.act(order, "resubmit")
+    assert right_of(environment, order, "soon") not in (None, first)
     with pytest.raises(InvalidLinkError):
-        over(trial, order, "soon", right=first, answer=URLS)
+        over(environment, order, "soon", right=first, answer=URLS)
 
 
 @pytest.mark.proves("ANS-6")
 def test_an_operator_renews_a_link_which_ends_the_former_one():
     """The new one is told to the operator who asks for it, once, and the history says who did."""
-    trial, order = begun()
-    former, desk = right_of(trial, order), trial._world.operations.services.answers
-    made = trial._world.run(desk.renew_link(order.id, "pictures", GRACE))
+    environment, order = begun()
+    former, desk = right_of(environment, order), environment._world.operations.services.answers
+    made = environment._world.run(desk.renew_link(order.id, "pictures", GRACE))
     assert LINK.fullmatch(made.answer_url).groups() == (
         order.id,
         "pictures",
-        right_of(trial, order),
+        right_of(environment, order),
     )
     assert made.headers() == {"Cache-Control": "no-store"}
     with pytest.raises(InvalidLinkError):
-        over(trial, order, right=former, answer=URLS)
+        over(environment, order, right=former, answer=URLS)
     assert "link-renewed: pictures: the mail was lost" in order.history
-    over(trial, order, answer=URLS)
+    over(environment, order, answer=URLS)
     with pytest.raises(RefusedError, match="pictures was answered already"):
-        trial._world.run(desk.renew_link(order.id, "pictures", GRACE))
+        environment._world.run(desk.renew_link(order.id, "pictures", GRACE))
     with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
-        trial._world.run(desk.renew_link(order.id, "check", GRACE))
+        environment._world.run(desk.renew_link(order.id, "check", GRACE))
     object.__setattr__(desk, "callback_urls", None)
     with pytest.raises(RefusedError, match="this app makes no links"):
-        trial._world.run(desk.renew_link(order.id, "approval", GRACE))
+        environment._world.run(desk.renew_link(order.id, "approval", GRACE))
 
 
 # What a link shows
@@ -199,32 +206,32 @@ def test_an_operator_renews_a_link_which_ends_the_former_one():
 @pytest.mark.proves("ANS-6")
 def test_a_link_that_is_opened_shows_what_is_asked_and_changes_nothing():
     """A mail scanner opens it as well; nobody keeps what it shows."""
-    trial, order = begun()
-    version = snapshot(trial, order).version
-    found = shows(trial, order)
+    environment, order = begun()
+    version = snapshot(environment, order).version
+    found = shows(environment, order)
     assert found.question == {"text": "Please send pictures, Ada"}
-    assert (found.title, found.until) == ("The customer sends pictures", trial.now + 5 * DAYS)
+    assert (found.title, found.until) == ("The customer sends pictures", environment.now + 5 * DAYS)
     assert (found.is_open, found.why_closed) == (True, None)
     assert found.headers() == {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-    assert snapshot(trial, order).version == version
-    right = right_of(trial, order)
-    trial.answer(order, "pictures", SENT)
-    closed = shows(trial, order, right=right)
+    assert snapshot(environment, order).version == version
+    right = right_of(environment, order)
+    environment.answer(order, "pictures", SENT)
+    closed = shows(environment, order, right=right)
     assert (closed.is_open, closed.why_closed) == (False, "pictures was answered already")
     assert (closed.question, closed.until) == (None, None)
     with pytest.raises(InvalidLinkError):
-        shows(trial, order, right="x")
+        shows(environment, order, right="x")
 
 
 def test_a_link_shows_nothing_of_what_a_service_was_asked():
     """It is the service's own; and a question that cannot be made is told as that."""
-    trial = Trial(ASKING)
-    trial.hang("office")
-    order = trial.submit(ADA)
-    assert shows(trial, order, "check").question is None
+    environment = WorkflowTestEnvironment(ASKING)
+    environment.hang("office")
+    order = environment.submit(ADA)
+    assert shows(environment, order, "check").question is None
     definition = ASKING.workflows.latest("asking").definition("approval")
     with pytest.raises(RefusedError, match="the question of approval cannot be made"):
-        question(snapshot(trial, order), definition)
+        question(snapshot(environment, order), definition)
 
 
 # Services
@@ -233,9 +240,9 @@ def test_a_link_shows_nothing_of_what_a_service_was_asked():
 @pytest.mark.proves("ANS-6")
 def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
     """So a service that answers later needs no key of the app."""
-    trial, order = begun()
-    trial.act(order, "cancel")
-    bus = trial._world.engine.adapters.bus
+    environment, order = begun()
+    environment.act(order, "cancel")
+    bus = environment._world.engine.adapters.bus
     asked = [
         decode(AgentRequest, message.body)
         for message in bus.sent
@@ -250,44 +257,44 @@ def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
 @pytest.mark.proves("ANS-6")
 def test_a_service_answers_over_its_link_while_its_agent_still_waits():
     """What is kept of it is as from an agent; the agent's own time-out comes to nothing."""
-    trial = Trial(BOTH)
-    trial.hang("office")
-    order = trial.submit(ADA)
-    assert over(trial, order, "first", answer={"more": 1}) == "recorded"
-    done = snapshot(trial, order).step("first")
+    environment = WorkflowTestEnvironment(BOTH)
+    environment.hang("office")
+    order = environment.submit(ADA)
+    assert over(environment, order, "first", answer={"more": 1}) == "recorded"
+    done = snapshot(environment, order).step("first")
     assert done.state == Completed()
     assert done.effect == Done(key=done.key, result={})
-    trial.advance(minutes=2)
+    environment.advance(minutes=2)
     assert order.steps["first"] == "Completed"
 
 
 @pytest.mark.proves("ANS-6", "AGT-11")
 def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(monkeypatch):
     """What it had accepted is not in doubt any more, and nothing is asked of it at the end."""
-    trial, calls = at_the_clerk(monkeypatch)
-    order = trial.submit(ADA)
-    step = snapshot(trial, order).step("stamped")
+    environment, calls = at_the_clerk(monkeypatch)
+    order = environment.submit(ADA)
+    step = snapshot(environment, order).step("stamped")
     assert (order.state, step.state) == ("Pending", Deferred(step.answer_by))
     assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=step.answer_by)
-    assert snapshot(trial, order).derived.not_before == step.answer_by
-    trial.advance(hours=1)
+    assert snapshot(environment, order).derived.not_before == step.answer_by
+    environment.advance(hours=1)
     (call,) = calls
     right = LINK.fullmatch(call.answer_url)[3]
-    assert over(trial, order, "stamped", right, answer={}) == "recorded"
+    assert over(environment, order, "stamped", right, answer={}) == "recorded"
     assert order.state == "Processed"
-    assert isinstance(snapshot(trial, order).step("stamped").effect, Done)
-    trial.advance(hours=2)
+    assert isinstance(snapshot(environment, order).step("stamped").effect, Done)
+    environment.advance(hours=2)
     assert len(calls) == 1
 
 
 @pytest.mark.proves("AGT-11")
 def test_a_service_that_never_calls_back_is_asked_when_its_time_is_up(monkeypatch):
     """With the same key; from then on each attempt counts."""
-    trial, calls = at_the_clerk(monkeypatch, failure_threshold=1)
-    order = trial.submit(ADA)
-    trial.advance(hours=1, minutes=59)
+    environment, calls = at_the_clerk(monkeypatch, failure_threshold=1)
+    order = environment.submit(ADA)
+    environment.advance(hours=1, minutes=59)
     assert (order.state, len(calls)) == ("Pending", 1)
-    trial.advance(minutes=10)
+    environment.advance(minutes=10)
     assert (order.state, order.outcome) == ("Error", "failed")
     assert {call.key for call in calls} == {f"{order.id}:stamped"}
 
@@ -295,14 +302,17 @@ def test_a_service_that_never_calls_back_is_asked_when_its_time_is_up(monkeypatc
 @pytest.mark.proves("ANS-8")
 def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatch):
     """It is called once, and the order is still Processing until the time of its step."""
-    trial, calls = at_the_clerk(monkeypatch, declared={}, step_timeout_seconds=60)
-    order = trial.submit(ADA)
-    trial.advance(seconds=50)
+    environment, calls = at_the_clerk(monkeypatch, declared={}, step_timeout_seconds=60)
+    order = environment.submit(ADA)
+    environment.advance(seconds=50)
     (call,) = calls
-    step = snapshot(trial, order).step("stamped")
-    assert (order.state, step.complete_by) == ("Processing", trial.now + timedelta(seconds=10))
+    step = snapshot(environment, order).step("stamped")
+    assert (order.state, step.complete_by) == (
+        "Processing",
+        environment.now + timedelta(seconds=10),
+    )
     right = LINK.fullmatch(call.answer_url)[3]
-    assert over(trial, order, "stamped", right, answer={}) == "recorded"
+    assert over(environment, order, "stamped", right, answer={}) == "recorded"
     assert (order.state, len(calls)) == ("Processed", 1)
 
 
@@ -313,24 +323,24 @@ def test_a_service_that_refused_over_its_link_is_asked_with_a_key_of_the_next_ro
 ):
     """If it remembers refusals: it would repeat the one of before, and nothing of it is in doubt."""
     declared = DECLARED | {"remembers_refusals": remembers}
-    trial, calls = at_the_clerk(monkeypatch, declared)
-    order = trial.submit(ADA)
-    assert over(trial, order, "stamped", refusal="no paper") == "recorded"
-    step = snapshot(trial, order).step("stamped")
+    environment, calls = at_the_clerk(monkeypatch, declared)
+    order = environment.submit(ADA)
+    assert over(environment, order, "stamped", refusal="no paper") == "recorded"
+    step = snapshot(environment, order).step("stamped")
     assert order.state == "Error"
     # A refusal is the final answer (engine 5).
     assert step.effect == NotDone(key=step.key, refused_for_good=remembers)
-    trial.act(order, "resubmit")
+    environment.act(order, "resubmit")
     assert calls[-1].key == f"{order.id}:{key}"
 
 
 @pytest.mark.proves("ANS-8")
 def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkeypatch):
     """Each attempt counts when the time of its step is up, and has the same key."""
-    trial, calls = at_the_clerk(monkeypatch, declared={}, failure_threshold=2)
-    order = trial.submit(ADA)
-    trial.advance(minutes=10)
-    step = snapshot(trial, order).step("stamped")
+    environment, calls = at_the_clerk(monkeypatch, declared={}, failure_threshold=2)
+    order = environment.submit(ADA)
+    environment.advance(minutes=10)
+    step = snapshot(environment, order).step("stamped")
     assert (order.outcome, step.counts.failures) == ("failed", 2)
     assert step.effect == InDoubt(key=step.key, unanswered=True)
     assert [call.key for call in calls] == [f"{order.id}:stamped"] * 2
@@ -364,22 +374,22 @@ REPLIED = {"number": "7", "paidAt": "2026-01-31T09:15:00+01:00"}
 
 def paid_at_the_till(monkeypatch):
     """An order whose service has replied, with the right of its link."""
-    trial = Trial(application(tills, agents=[Till("till")]))
-    simulated = type(trial._world.engine.adapters.services["till"])
+    environment = WorkflowTestEnvironment(application(tills, agents=[Till("till")]))
+    simulated = type(environment._world.engine.adapters.services["till"])
 
     async def call(*_):
         return REPLIED
 
     monkeypatch.setattr(simulated, "call", call)
-    order = trial.submit(ADA)
-    assert snapshot(trial, order).step("paid").result == REPLIED
+    order = environment.submit(ADA)
+    assert snapshot(environment, order).step("paid").result == REPLIED
     asked = [
         message
-        for message in trial._world.engine.adapters.bus.sent
+        for message in environment._world.engine.adapters.bus.sent
         if message.queue == "till-requests"
     ]
     url = decode(AgentRequest, asked[-1].body).answer_url
-    return trial, order, LINK.fullmatch(url)[3]
+    return environment, order, LINK.fullmatch(url)[3]
 
 
 @pytest.mark.proves("ANS-3", "ANS-6")
@@ -400,18 +410,18 @@ def paid_at_the_till(monkeypatch):
 )
 def test_what_a_service_has_replied_is_known_when_it_comes_over_its_link(monkeypatch, said):
     """By its values, for its reply is kept as it was written (engine 29 b)."""
-    trial, order, right = paid_at_the_till(monkeypatch)
-    assert over(trial, order, "paid", right, answer=said) == "known"
-    assert snapshot(trial, order).step("paid").result == REPLIED
+    environment, order, right = paid_at_the_till(monkeypatch)
+    assert over(environment, order, "paid", right, answer=said) == "known"
+    assert snapshot(environment, order).step("paid").result == REPLIED
 
 
 @pytest.mark.proves("ANS-3", "ANS-6")
 def test_another_answer_than_the_reply_is_refused_over_the_link(monkeypatch):
     """Also one that differs only in what the reply left out."""
-    trial, order, right = paid_at_the_till(monkeypatch)
+    environment, order, right = paid_at_the_till(monkeypatch)
     for other in ({"number": "8"}, {"note": "paid twice"}):
         with pytest.raises(RefusedError):
-            over(trial, order, "paid", right, answer=REPLIED | other)
+            over(environment, order, "paid", right, answer=REPLIED | other)
 
 
 def no_public_url(name):
@@ -431,13 +441,13 @@ def test_an_agent_whose_service_calls_back_needs_the_address_of_the_app():
 def test_without_an_address_there_are_no_rights_and_no_links():
     """As in a deployment that nobody has told its address."""
     callback_urls = CallbackUrls(address="https://x", new_token=lambda: "r")
-    trial, order = begun()
-    step = snapshot(trial, order).step("pictures")
+    environment, order = begun()
+    step = snapshot(environment, order).step("pictures")
     assert callback_urls.of("b00-1", steps.with_link(step, None)) is None
-    rules = replace(trial._world.engine.scheduler_rules, callback_urls=None)
+    rules = replace(environment._world.engine.scheduler_rules, callback_urls=None)
     bare = steps.waiting(steps.with_link(step, None))
-    pending = orders.pending(orders.with_steps(snapshot(trial, order), bare))
-    assert rules.claim(pending, trial.now, {}).after.step("pictures").callback_token is None
+    pending = orders.pending(orders.with_steps(snapshot(environment, order), bare))
+    assert rules.claim(pending, environment.now, {}).after.step("pictures").callback_token is None
 
 
 # Where it must not stand
@@ -447,16 +457,16 @@ def test_without_an_address_there_are_no_rights_and_no_links():
 def test_no_right_stands_in_a_view_a_history_or_a_log_line(caplog):
     """Not even where a message that nobody could read is shown."""
     caplog.set_level(logging.DEBUG)
-    trial, order = begun()
-    rights = {step.callback_token for step in snapshot(trial, order).steps} - {None}
+    environment, order = begun()
+    rights = {step.callback_token for step in snapshot(environment, order).steps} - {None}
     assert len(rights) == 2
-    over(trial, order, answer=URLS)
-    listed = trial._world.run(trial._world.operations.orders.explain(order.id))
+    over(environment, order, answer=URLS)
+    listed = environment._world.run(environment._world.operations.orders.explain(order.id))
     texts = [
-        trial.inspect(order.id).model_dump_json(),
+        environment.inspect(order.id).model_dump_json(),
         listed.model_dump_json(),
         *order.history,
-        repr(snapshot(trial, order)),
+        repr(snapshot(environment, order)),
         *(repr(record.__dict__) for record in caplog.records),
     ]
     assert not [text for text in texts for right in rights if right in text]
@@ -471,17 +481,17 @@ def test_no_right_stands_in_a_view_a_history_or_a_log_line(caplog):
 @pytest.mark.proves("ANS-6")
 def test_who_guesses_at_an_order_is_turned_away_before_it_is_read():
     """For some minutes, also with the right link; other orders are not concerned."""
-    trial, order = begun()
-    other = trial.submit(ADA)
+    environment, order = begun()
+    other = environment.submit(ADA)
     for _ in range(MOST_TRIES):
         with pytest.raises(InvalidLinkError):
-            over(trial, order, right="x", answer=URLS)
+            over(environment, order, right="x", answer=URLS)
     for call in (shows, lambda *given: over(*given, answer=URLS)):
         with pytest.raises(TooManyTriesError):
-            call(trial, order)
-    assert over(trial, other, answer=URLS) == "recorded"
-    trial.advance(seconds=WITHIN.total_seconds())
-    assert over(trial, order, answer=URLS) == "recorded"
+            call(environment, order)
+    assert over(environment, other, answer=URLS) == "recorded"
+    environment.advance(seconds=WITHIN.total_seconds())
+    assert over(environment, order, answer=URLS) == "recorded"
 
 
 def test_wrong_tries_are_counted_for_so_many_orders_and_no_more():

@@ -12,7 +12,7 @@ from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
 from engine.workflow import Agent, Model, Operation, Personal, Text, Workflow, application
 from engine.workflow.examples import example_of
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 
 
 class Size(StrEnum):
@@ -127,8 +127,8 @@ RENTAL = application(rentals, agents=[fleet, garage], sample=Wish(size=Size.VAN)
 
 
 def test_a_business_with_rich_answers_runs_on_simulated_services():
-    """In a trial, whose services follow the rules of the simulated ones, and in an exploration."""
-    trial = Trial(RENTAL)
-    order = trial.submit(Wish(size=Size.SMALL))
+    """In a test environment, whose services follow the rules of the simulated ones, and in an exploration."""
+    environment = WorkflowTestEnvironment(RENTAL)
+    order = environment.submit(Wish(size=Size.SMALL))
     assert (order.state, order.reason) == ("Processed", None)
-    assert trial.explore(faults=0).ends.keys() == {"Processed"}
+    assert environment.explore(faults=0).ends.keys() == {"Processed"}

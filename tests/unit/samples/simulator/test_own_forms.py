@@ -19,7 +19,7 @@ from samples.simulator.ledger import Ledger
 from samples.simulator.rules import SimulatedCall, SimulatedFault, action_of, call_of, simulated
 from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
 from samples.simulator.triggers import simulator_functions
-from testkit import Trial
+from testkit import WorkflowTestEnvironment
 from testkit.memory import of_columns
 from tests.support.builders import NOW, ORDER_ID
 from tests.support.own_forms import PARCELS, Parcel
@@ -226,20 +226,20 @@ def test_the_key_names_order_and_step_where_the_body_does_not():
 @pytest.mark.proves("AGT-3", "AGT-11", "AGT-12")
 def test_no_fault_leads_to_a_second_effect_at_both_services():
     """Whatever goes wrong once, and an operator resubmits at any moment."""
-    explored = Trial(PARCELS).explore(faults=1, acts=("resubmit",))
+    explored = WorkflowTestEnvironment(PARCELS).explore(faults=1, acts=("resubmit",))
     assert explored.whole
     assert {end for end in explored.ends if "not undone" in end} == set()
 
 
 def test_orders_at_both_services_end_well_and_are_taken_back():
-    """In a trial: a declined card waits for an operator, a refused address takes the payment back."""
-    trial = Trial(PARCELS)
-    trial.refuse("stripe", "charge")
-    order = trial.submit(Parcel(amount=1200, address="1 Main Street"))
+    """In a test environment: a declined card waits for an operator, a refused address takes the payment back."""
+    environment = WorkflowTestEnvironment(PARCELS)
+    environment.refuse("stripe", "charge")
+    order = environment.submit(Parcel(amount=1200, address="1 Main Street"))
     assert order.reason == "Your card was declined."
-    trial.heal()
-    trial.act(order, "resubmit")
+    environment.heal()
+    environment.act(order, "resubmit")
     assert order.state == "Processed"
-    trial.refuse("carrier", "ship")
-    other = trial.submit(Parcel(amount=1200, address="nowhere"))
-    assert (other.outcome, trial.effects("stripe", other)) == ("undone", ["charge", "refund"])
+    environment.refuse("carrier", "ship")
+    other = environment.submit(Parcel(amount=1200, address="nowhere"))
+    assert (other.outcome, environment.effects("stripe", other)) == ("undone", ["charge", "refund"])

@@ -1,4 +1,4 @@
-"""A trial of a business: a test holds its orders, its services and the time."""
+"""A test environment for a business: a test holds its orders, its services and the time."""
 
 import json
 import math
@@ -27,7 +27,7 @@ from operations.api.answers import AnswerRequest
 from operations.api.requests import ActRequest
 from operations.api.views import OrderView
 from testkit.exploration.explorer import Limit
-from testkit.exploration.trial import (
+from testkit.exploration.for_authors import (
     ORDER_ID,
     Coverage,
     ExplorationOptions,
@@ -45,12 +45,12 @@ SECONDS_BETWEEN = 5.0
 """How often an exploration says how far it is, by the clock of this machine."""
 
 
-class Trial:
+class WorkflowTestEnvironment:
     """The shipped app with one business, on tables and queues in memory.
 
     The clock stands still unless the test lets time pass. What needs no time happens at once, so an
-    order whose services answer has ended when `submit` returns. Two trials that are given the same
-    go the same way. A trial runs its own event loop, so it is used in plain functions only.
+    order whose services answer has ended when `submit` returns. Two environments that are given the
+    same go the same way. An environment runs its own event loop: use it in plain functions only.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Trial:
         workflow: str | None = None,
         *,
         not_before: datetime | None = None,
-    ) -> "TrialOrder":
+    ) -> "OrderUnderTest":
         """Submit an order; return it when nothing more happens without time passing.
 
         The content is an instance of the payload's model, or its JSON as a dict. No step begins
@@ -98,9 +98,9 @@ class Trial:
         order_id = self._order_id()
         body = self._submission(order_id, content, workflow, not_before)
         self._world.run(self._world.engine.submission.record(body))
-        return TrialOrder(self, order_id)
+        return OrderUnderTest(self, order_id)
 
-    def cancel(self, order: "TrialOrder") -> None:
+    def cancel(self, order: "OrderUnderTest") -> None:
         """Let the customer cancel the order, at the endpoint of its workflow.
 
         Raises `RefusedError` if the endpoint does not let customers cancel it, or not any more, and
@@ -133,18 +133,18 @@ class Trial:
     ) -> Coverage:
         """Try every course of events of one order: each crash, loss, doubling and race.
 
-        It begins anew, with this trial's business and settings; content and `not_before` are those
-        of `submit`, the content else the business's sample. Up to `faults` things go wrong in each
-        course, and somebody may take one of the `acts` at any moment: an action of operators such
-        as `cancel`, a customer's `customer-cancel`, `hold-agent`, `erase`, or `restore`, by which
-        the store is restored as it was at an earlier moment. Services are as their agents declare
-        them; of each step they answer a text for every field that is kept, or what `answers` says.
-        The agents in `callbacks` have services that may answer 202 without a time, and then over
-        their links (ANS-8), which those do too that declare `calls_back`. Somebody outside who is
-        asked may answer so too, early, late or again, may refuse to, or say nothing. It stops at so
-        many `states`, or `seconds` of processor time; what it has covered is printed and returned.
-        Meanwhile it prints every few seconds to standard error how many states it has looked at:
-        with `progress`, and if that is None, in a terminal only.
+        It begins anew, with this environment's business and settings; content and `not_before` are
+        those of `submit`, the content else the business's sample. Up to `faults` things go wrong in
+        each course, and somebody may take one of the `acts` at any moment: an action of operators
+        such as `cancel`, a customer's `customer-cancel`, `hold-agent`, `erase`, or `restore`, by
+        which the store is restored as it was at an earlier moment. Services are as their agents
+        declare them; of each step they answer a text for every field that is kept, or what
+        `answers` says. The agents in `callbacks` have services that may answer 202 without a time,
+        and then over their links (ANS-8), which those do too that declare `calls_back`. Somebody
+        outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
+        It stops at so many `states`, or `seconds` of processor time; what it has covered is printed
+        and returned. Meanwhile it prints every few seconds to standard error how many states it has
+        looked at: with `progress`, and if that is None, in a terminal only.
 
         Raises LookupError for an act or an agent that there is not, `InvalidError` for `answers`
         from outside or over a link that the workflow does not take, and `FoundError`, an
@@ -200,7 +200,7 @@ class Trial:
         return sample.payload, workflow or sample.workflow
 
     def act(
-        self, order: "TrialOrder", action: str, step: str | None = None, **outcome: Any
+        self, order: "OrderUnderTest", action: str, step: str | None = None, **outcome: Any
     ) -> None:
         """Let an operator act on the order, such as `resubmit`.
 
@@ -217,7 +217,7 @@ class Trial:
 
     def answer(
         self,
-        order: "TrialOrder",
+        order: "OrderUnderTest",
         step: str,
         content: BaseModel | Mapping[str, Any] | None = None,
         *,
@@ -245,7 +245,7 @@ class Trial:
 
     # Services
 
-    def effects(self, agent: str, order: "TrialOrder | None" = None) -> list[str]:
+    def effects(self, agent: str, order: "OrderUnderTest | None" = None) -> list[str]:
         """Return the operations that took effect at the agent's service, in their order.
 
         Agents of one capability share their service. An operation that was called again with the
@@ -290,10 +290,10 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class TrialOrder:
-    """An order of a trial, as it is whenever it is asked."""
+class OrderUnderTest:
+    """An order of a test environment, as it is whenever it is asked."""
 
-    trial: Trial
+    environment: WorkflowTestEnvironment
     id: str
 
     @property
@@ -323,7 +323,7 @@ class TrialOrder:
         return [f"{entry.event}: {entry.detail}" for entry in self._seen().history]
 
     def _seen(self) -> OrderView:
-        return self.trial.inspect(self.id)
+        return self.environment.inspect(self.id)
 
 
 class _Progress:
@@ -359,4 +359,6 @@ def _refuse_running_loop() -> None:
         get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError("a trial runs an event loop of its own: use it in a plain function")
+    raise RuntimeError(
+        "a test environment runs an event loop of its own: use it in a plain function"
+    )

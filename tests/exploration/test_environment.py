@@ -15,8 +15,8 @@ from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
 from scheduler.admission import Admission
-from testkit import FoundError, Trial
-from testkit.exploration.trial import FAULTS
+from testkit import FoundError, WorkflowTestEnvironment
+from testkit.exploration.for_authors import FAULTS
 from tests.exploration.planted import PLANTED
 
 
@@ -59,7 +59,9 @@ def no_hotel_without_a_flight(order):
 
 def test_a_law_of_the_author_holds_in_every_state():
     """Where the steps come one after another, nothing is left out, and every kind of fault was tried."""
-    coverage = Trial(IN_SEQUENCE).explore(faults=1, holds=no_hotel_without_a_flight)
+    coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(
+        faults=1, holds=no_hotel_without_a_flight
+    )
     assert coverage.whole
     assert set(coverage.faults) == {*FAULTS}
     assert coverage.ends["Processed"] > 0
@@ -69,7 +71,7 @@ def test_a_law_of_the_author_holds_in_every_state():
 def test_a_mistake_in_a_workflow_is_told_as_a_story():
     """Where the author forgot the order of the steps, the shortest way there is told, with the order's history."""
     with pytest.raises(FoundError, match="a hotel, and no flight") as found:
-        Trial(SIDE_BY_SIDE).explore(faults=0, holds=no_hotel_without_a_flight)
+        WorkflowTestEnvironment(SIDE_BY_SIDE).explore(faults=0, holds=no_hotel_without_a_flight)
     told = str(found.value).splitlines()
     assert "  1. submission takes the submission" in told
     done = found.value.labels.index("hotelier-agent-1: the service does its work")
@@ -79,8 +81,8 @@ def test_a_mistake_in_a_workflow_is_told_as_a_story():
 
 def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
     """In states or in seconds; what was left out is printed too."""
-    few = Trial(IN_SEQUENCE).explore(states=200)
-    none = Trial(IN_SEQUENCE).explore(seconds=0)
+    few = WorkflowTestEnvironment(IN_SEQUENCE).explore(states=200)
+    none = WorkflowTestEnvironment(IN_SEQUENCE).explore(seconds=0)
     told = capsys.readouterr().out
     assert not few.whole
     assert 200 <= few.states < 300
@@ -91,25 +93,25 @@ def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
 
 def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, capsys):
     """In a terminal, or as the author wants, and beside the output of the test (newcomer C, `explore`)."""
-    monkeypatch.setattr("testkit.trial.SECONDS_BETWEEN", 0)
+    monkeypatch.setattr("testkit.environment.SECONDS_BETWEEN", 0)
     for in_terminal, progress, expected in (
         (False, None, False), (False, True, True), (True, None, True), (True, False, False),
     ):  # fmt: skip
         monkeypatch.setattr(sys.stderr, "isatty", lambda shown=in_terminal: shown)
-        explored = Trial(IN_SEQUENCE).explore(states=20, progress=progress)
+        explored = WorkflowTestEnvironment(IN_SEQUENCE).explore(states=20, progress=progress)
         said = capsys.readouterr()
         assert said.out == f"{explored}\n"
         assert bool(said.err) == expected
         assert len(said.err.splitlines()) <= explored.states
-    monkeypatch.setattr("testkit.trial.SECONDS_BETWEEN", 3600)
-    Trial(IN_SEQUENCE).explore(states=20, progress=True)
+    monkeypatch.setattr("testkit.environment.SECONDS_BETWEEN", 3600)
+    WorkflowTestEnvironment(IN_SEQUENCE).explore(states=20, progress=True)
     assert capsys.readouterr().err == ""
 
 
 def test_two_processes_of_every_kind_race():
     """So there is more to see, and something conflicts."""
-    one = Trial(business(FLIGHT)).explore(faults=1)
-    two = Trial(business(FLIGHT)).explore(faults=1, instances=2)
+    one = WorkflowTestEnvironment(business(FLIGHT)).explore(faults=1)
+    two = WorkflowTestEnvironment(business(FLIGHT)).explore(faults=1, instances=2)
     assert two.states > one.states
     assert any(label.startswith("scheduler-2") for label in two.explored.labels)
     assert "races between two processes" in str(one)
@@ -118,7 +120,7 @@ def test_two_processes_of_every_kind_race():
 
 def test_an_operator_may_act_at_any_moment():
     """What is cancelled is undone, however far it was."""
-    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["cancel"])
+    coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["cancel"])
     assert coverage.whole
     assert coverage.ends["undone"] > 0
     assert "one act: cancel" in str(coverage)
@@ -137,7 +139,9 @@ def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
         if order.outcome == "undone":
             ended.add(order.steps["hotel"])
 
-    coverage = Trial(WITH_AN_ENDPOINT).explore(faults=0, acts=["customer-cancel"], holds=watch)
+    coverage = WorkflowTestEnvironment(WITH_AN_ENDPOINT).explore(
+        faults=0, acts=["customer-cancel"], holds=watch
+    )
     assert coverage.whole
     assert coverage.ends["undone"] > 0
     assert ended == {"NotStarted"}
@@ -148,7 +152,7 @@ def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
 @pytest.mark.proves("SUB-8")
 def test_a_customer_may_cancel_an_order_that_has_failed_before_that_step():
     """It is taken back, whether or not an operator has seen it."""
-    coverage = Trial(WITH_AN_ENDPOINT).explore(faults=1, acts=["customer-cancel"])
+    coverage = WorkflowTestEnvironment(WITH_AN_ENDPOINT).explore(faults=1, acts=["customer-cancel"])
     assert coverage.whole
     assert coverage.explored.happened("the service rejects the order")
     assert coverage.ends["undone"] > coverage.ends["failed"] > 0
@@ -162,19 +166,19 @@ def test_a_customer_who_cancels_too_late_would_be_found():
         ),
         pytest.raises(FoundError, match="SUB-8"),
     ):
-        Trial(WITH_AN_ENDPOINT).explore(faults=0, acts=["customer-cancel"])
+        WorkflowTestEnvironment(WITH_AN_ENDPOINT).explore(faults=0, acts=["customer-cancel"])
 
 
 def test_without_a_door_no_customer_cancels():
     """There is nothing by which they could."""
-    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["customer-cancel"])
+    coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["customer-cancel"])
     assert not coverage.explored.happened("customer")
 
 
 @pytest.mark.proves("OPR-9")
 def test_an_agent_may_be_held_at_any_moment():
     """Nobody who has heard of it sends it anything, and when it is released the order goes on."""
-    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+    coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
     assert coverage.whole
     assert set(coverage.ends) == {"Processed"}
     assert coverage.explored.happened("operator holds the agent hotelier")
@@ -186,7 +190,7 @@ def test_requests_to_an_agent_that_is_held_would_be_found():
         patch.object(Admission, "add_reports", lambda self, reports: None),
         pytest.raises(FoundError, match="OPR-9"),
     ):
-        Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+        WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
 
 
 class Form(Model):
@@ -242,14 +246,20 @@ def polled_first(cancel_until="book"):
 
 def test_a_hold_may_end_between_two_looks_of_a_scheduler():
     """A scheduler that has looked again, and found no hold, may send what it claims (engine 9, proof 30b)."""
-    explored = Trial(polled_first()).explore(faults=0, acts=["hold-agent"], states=600).explored
+    explored = (
+        WorkflowTestEnvironment(polled_first())
+        .explore(faults=0, acts=["hold-agent"], states=600)
+        .explored
+    )
     assert explored.happened("the hold of the agent clerk ends")
 
 
 def test_a_customer_may_cancel_while_an_answer_is_awaited():
     """Nobody holds an order that only waits for an answer, so its customer gives it back (engine 9, proof 30a)."""
     explored = (
-        Trial(polled_first()).explore(faults=0, acts=["customer-cancel"], states=300).explored
+        WorkflowTestEnvironment(polled_first())
+        .explore(faults=0, acts=["customer-cancel"], states=300)
+        .explored
     )
     assert explored.happened("commits “cancelled”")
 
@@ -258,13 +268,13 @@ def test_steps_side_by_side_may_need_agents_in_any_order():
     """The order waits for what the first step of the workflow needs, whatever that is called (engine 9, proof 21)."""
     for agents in ("airline", "hotelier"), ("hotelier", "airline"):
         steps = [step(f"by-{agent}", agent) for agent in agents]
-        assert Trial(business(*steps)).explore(faults=0).whole
+        assert WorkflowTestEnvironment(business(*steps)).explore(faults=0).whole
 
 
 def test_what_cannot_be_undone_does_not_stand_in_the_way():
     """A letter was sent after the flight, and has no undo: the flight is taken back (engine 9, proof 23)."""
     letter = replace(step("letter", "hotelier", "flight"), compensation=None)
-    coverage = Trial(business(FLIGHT, letter)).explore(faults=0, acts=["cancel"])
+    coverage = WorkflowTestEnvironment(business(FLIGHT, letter)).explore(faults=0, acts=["cancel"])
     assert coverage.whole
     assert coverage.ends["undone"] > 0
 
@@ -272,21 +282,21 @@ def test_what_cannot_be_undone_does_not_stand_in_the_way():
 @pytest.mark.proves("SUB-9")
 def test_an_order_with_a_date_begins_at_that_date():
     """An answer, which without an example is a text, may come before it (engine 9, proofs 33a and 33b)."""
-    trial = Trial(polled_first())
-    date = trial.now + timedelta(days=20)
-    coverage = trial.explore(faults=0, not_before=date)
+    environment = WorkflowTestEnvironment(polled_first())
+    date = environment.now + timedelta(days=20)
+    coverage = environment.explore(faults=0, not_before=date)
     assert coverage.whole
     assert coverage.explored.longest >= timedelta(days=20)
     assert coverage.explored.happened("outside: commits “step-answered”")
     plant, _ = PLANTED["SUB-9 starts orders whatever their date"]
     with plant(), pytest.raises(FoundError, match="SUB-9"):
-        trial.explore(faults=0, not_before=date)
+        environment.explore(faults=0, not_before=date)
 
 
 def test_there_is_no_such_act():
     """An act that would never happen is no exploration."""
     with pytest.raises(LookupError, match="there is no act dance; there are resubmit, "):
-        Trial(IN_SEQUENCE).explore(acts=["cancel", "dance"])
+        WorkflowTestEnvironment(IN_SEQUENCE).explore(acts=["cancel", "dance"])
 
 
 def test_services_are_as_their_agents_declare_them():
@@ -296,7 +306,9 @@ def test_services_are_as_their_agents_declare_them():
         "remembers_refusals": True,
         "keys_last": timedelta(hours=24),
     }
-    coverage = Trial(business(FLIGHT, **declared)).explore(faults=1, acts=["resubmit", "renew"])
+    coverage = WorkflowTestEnvironment(business(FLIGHT, **declared)).explore(
+        faults=1, acts=["resubmit", "renew"]
+    )
     happened = coverage.explored.happened
     assert happened("the service accepts it, to do it later")
     assert happened("commits “resubmitted”")
@@ -313,8 +325,8 @@ def test_a_service_answers_what_the_author_says():
 
     hotel = replace(HOTEL, request=request, uses=("flight",), after=("flight",))
     trip = business(replace(FLIGHT, result_fields=("seat",)), hotel)
-    Trial(trip).explore(faults=0)
-    Trial(trip).explore(faults=0, answers={"flight": {"seat": "12A"}})
+    WorkflowTestEnvironment(trip).explore(faults=0)
+    WorkflowTestEnvironment(trip).explore(faults=0, answers={"flight": {"seat": "12A"}})
     assert {sent["seat"] for sent in asked} == {"r", "12A"}
 
 
@@ -343,7 +355,7 @@ def test_somebody_outside_may_answer_at_any_moment_or_not_at_all():
     def nothing_without_consent(order):
         assert "book" not in order.standing or order.steps["consent"] == "Completed"
 
-    coverage = Trial(FORM).explore(
+    coverage = WorkflowTestEnvironment(FORM).explore(
         faults=0, answers={"consent": {"days": 3}}, holds=nothing_without_consent
     )
     assert coverage.whole
@@ -379,8 +391,10 @@ def test_a_service_may_answer_over_its_link():
         ({}, ["desk"]),
         ({"answer_within": timedelta(minutes=2), "calls_back": True}, []),
     ):
-        trial = Trial(answering_over_its_link(**declared), failure_threshold=1)
-        coverage = trial.explore(faults=0, callbacks=callbacks)
+        environment = WorkflowTestEnvironment(
+            answering_over_its_link(**declared), failure_threshold=1
+        )
+        coverage = environment.explore(faults=0, callbacks=callbacks)
         assert coverage.whole
         assert set(coverage.ends) == {"Processed", "failed"}
         assert coverage.explored.happened("service: commits “step-answered”")
@@ -389,7 +403,7 @@ def test_a_service_may_answer_over_its_link():
 @pytest.mark.proves("OPR-11")
 def test_an_order_may_be_restored_as_it_was_at_any_moment_before():
     """What was done since is asked of its service again, with the same key (engine 9, proof 33)."""
-    coverage = Trial(business(FLIGHT)).explore(faults=0, acts=["restore"])
+    coverage = WorkflowTestEnvironment(business(FLIGHT)).explore(faults=0, acts=["restore"])
     assert coverage.whole
     assert coverage.explored.happened("the store is lost, and restored from the copy")
     assert set(coverage.ends) == {"Processed"}
@@ -398,20 +412,20 @@ def test_an_order_may_be_restored_as_it_was_at_any_moment_before():
 
 def test_what_is_left_out_is_told():
     """Links that no agent declares, unless they are asked for, and copies (engine 9, proof 33)."""
-    trial = Trial(answering_over_its_link())
-    told = str(trial.explore(states=1))
+    environment = WorkflowTestEnvironment(answering_over_its_link())
+    told = str(environment.explore(states=1))
     assert "answers over links that no agent declares" in told
     assert "restored copies" in told
-    told = str(trial.explore(states=1, callbacks=["desk"]))
+    told = str(environment.explore(states=1, callbacks=["desk"]))
     assert "answers over links" not in told
     with pytest.raises(LookupError, match="no agent office; there are desk"):
-        trial.explore(callbacks=["office"])
+        environment.explore(callbacks=["office"])
 
 
 def test_an_answer_that_nobody_could_give_is_refused():
     """The error names the argument and every fault (engine 9, proof 33b)."""
     with pytest.raises(InvalidError) as found:
-        Trial(FORM).explore(faults=0)
+        WorkflowTestEnvironment(FORM).explore(faults=0)
     (fault,) = found.value.faults
     assert fault.startswith("answers['consent']")
     assert "days" in fault
@@ -420,7 +434,9 @@ def test_an_answer_that_nobody_could_give_is_refused():
 @pytest.mark.soak
 def test_what_waits_may_be_erased():
     """Who the customer is goes at any moment, and the order goes on."""
-    coverage = Trial(FORM).explore(faults=0, acts=["erase"], answers={"consent": {"days": 3}})
+    coverage = WorkflowTestEnvironment(FORM).explore(
+        faults=0, acts=["erase"], answers={"consent": {"days": 3}}
+    )
     assert coverage.explored.happened("commits “erased”")
     assert set(coverage.ends) == {"Processed", "undone"}
 
@@ -429,12 +445,12 @@ def test_a_fault_of_the_engine_is_found_on_the_author_s_workflow():
     """The laws hold for any business: here, that steps begin in their order."""
     plant, _ = PLANTED["SCH-10 starts steps in any order"]
     with plant(), pytest.raises(FoundError, match="SCH-10"):
-        Trial(IN_SEQUENCE).explore(faults=0)
+        WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0)
 
 
 def test_what_cannot_be_submitted_cannot_be_explored():
     """An order that the app refuses, or none at all where the business has no sample."""
     with pytest.raises(InvalidError):
-        Trial(IN_SEQUENCE).explore({"customer": "Ada"})
+        WorkflowTestEnvironment(IN_SEQUENCE).explore({"customer": "Ada"})
     with pytest.raises(TypeError, match="no sample"):
-        Trial(replace(IN_SEQUENCE, sample=None)).explore()
+        WorkflowTestEnvironment(replace(IN_SEQUENCE, sample=None)).explore()
