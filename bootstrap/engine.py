@@ -29,7 +29,7 @@ from engine.storage.orders import OrderStore
 from engine.storage.poison import PoisonStore
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.sweeps import SweepLog
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from scheduler.admission import Admission, Capacity
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
@@ -108,11 +108,11 @@ class Engine:
         return bus_queues(self.agent_names, answers=self.business.waits_for_answers)
 
     @cached_property
-    def transitions(self) -> Transitions:
+    def unit_of_work(self) -> UnitOfWork:
         """The one way to change an order."""
         parts = self.adapters
         tally = Tally(self.figures, parts.clock)
-        return Transitions(self.store, parts.bus, parts.clock, parts.new_id, tally.count)
+        return UnitOfWork(self.store, parts.bus, parts.clock, parts.new_id, tally.count)
 
     @cached_property
     def clock_guard(self) -> ClockGuard:
@@ -133,7 +133,7 @@ class Engine:
     def submission(self) -> SubmissionService:
         """Records submitted orders."""
         return SubmissionService(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             poison=self.poison_store,
             instance=self.settings.instance_id,
             unknown_name_max_deliveries=self.settings.unknown_name_max_deliveries,
@@ -170,7 +170,7 @@ class Engine:
     def scheduler(self) -> SchedulerService:
         """Claims orders and drives their steps."""
         return SchedulerService(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             rules=self.scheduler_rules,
             admission=self.admission,
             agent_health=self.agent_health,
@@ -245,7 +245,7 @@ class Engine:
     def supervisor(self) -> SupervisorService:
         """Finds the steps that timed out."""
         return SupervisorService(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             leadership=self.adapters.leadership,
             sweeps=self.sweeps,
             rules=self.supervisor_rules,
@@ -257,7 +257,7 @@ class Engine:
     def customers(self) -> CustomerService:
         """Takes orders over HTTP, and shows customers how far they are."""
         return CustomerService(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             submissions=self.submissions,
             keys=self.submission_keys,
             payload=self.business.payload,
@@ -270,7 +270,7 @@ class Engine:
     def link_service(self) -> LinkService:
         """Takes answers over links."""
         return LinkService(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
             remembering={agent.name for agent in self.agents if agent.remembers_refusals},
             wrong_tries=WrongTries(clock=self.adapters.clock),
@@ -280,7 +280,7 @@ class Engine:
     def answer_inbox(self) -> AnswerInbox:
         """Takes answers off the queue."""
         return AnswerInbox(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
             unread=self.unread,
             poison=self.poison_store,

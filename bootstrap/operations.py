@@ -140,7 +140,7 @@ class Operations:
         engine = self.engine
         days = engine.settings.retention_days
         return RetentionService(
-            transitions=engine.transitions,
+            unit_of_work=engine.unit_of_work,
             archive=self.archive,
             alert_log=self.alert_log,
             figures=engine.figures,
@@ -162,13 +162,13 @@ class Operations:
         return OperatorServices(
             orders=self.orders,
             answers=AnswerService(
-                transitions=engine.transitions,
+                unit_of_work=engine.unit_of_work,
                 workflows=engine.business.workflows,
                 payload=engine.business.payload,
                 callback_urls=engine.callback_urls,
             ),
             bulk=BulkService(
-                transitions=engine.transitions,
+                unit_of_work=engine.unit_of_work,
                 store=engine.store,
                 workflows=engine.business.workflows,
                 clock=clock,
@@ -206,7 +206,7 @@ class Operations:
             retention=self.retention,
             copies=CopyService(
                 copies=self.copies,
-                transitions=engine.transitions,
+                unit_of_work=engine.unit_of_work,
                 agents=engine.agents,
                 clock_tolerance=engine.clock_tolerance,
                 clock=clock,
@@ -248,7 +248,7 @@ class Operations:
         """Shows, explains and changes single orders."""
         engine = self.engine
         return OperatorService(
-            transitions=engine.transitions,
+            unit_of_work=engine.unit_of_work,
             store=engine.store,
             archive=self.archive,
             clock=engine.adapters.clock,

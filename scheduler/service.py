@@ -22,7 +22,7 @@ from engine.domain.work_index import IndexRow
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_reported
 from engine.storage.claim_lanes import BucketLook
 from engine.storage.clock_guard import ClockGuard
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, health_from_reply
 from scheduler.rules import SchedulerRules
 
@@ -48,7 +48,7 @@ AT_ONCE = 64
 class SchedulerService:
     """Claims orders and records what the agents answer. Any number of instances may run at once."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     rules: SchedulerRules
     admission: Admission
     agent_health: AgentHealthLog
@@ -67,7 +67,7 @@ class SchedulerService:
                 order_id=order_ready.order_id,
                 priority=order_ready.priority,
                 needs=order_ready.needs or work_index.NO_AGENT,
-                since=order_ready.since or self.transitions.clock(),
+                since=order_ready.since or self.unit_of_work.clock(),
             )
         )
         await self._look()
@@ -89,7 +89,7 @@ class SchedulerService:
             if not await self._may_claim():
                 decide = partial(self._recorded, reply, agent)
             with self.admission.at_work(order_id):
-                decision = await self.transitions.apply(order_id, decide, self._intend)
+                decision = await self.unit_of_work.run(order_id, decide, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
@@ -103,7 +103,7 @@ class SchedulerService:
                 extra={"order_id": decision.order_id, "why": decision.entry.detail},
             )
             return
-        self.admission.add_reports(health_from_reply(reply, agent, self.transitions.clock()))
+        self.admission.add_reports(health_from_reply(reply, agent, self.unit_of_work.clock()))
         await _beside_a_reply(self._claim_what_fits(agent))
 
     def _received(
@@ -168,7 +168,7 @@ class SchedulerService:
         order_id = candidate.order_id
         try:
             with self.admission.at_work(order_id):
-                decision = await self.transitions.apply(order_id, self._claimed, self._intend)
+                decision = await self.unit_of_work.run(order_id, self._claimed, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
             self.admission.skip(order_id)
@@ -212,7 +212,7 @@ class SchedulerService:
                 await self._see()
 
     async def _see(self) -> None:
-        store, now = self.transitions.store, self.transitions.clock()
+        store, now = self.unit_of_work.store, self.unit_of_work.clock()
         looks = await store.read_buckets(partial(self._look_into, now))
         health = await self._health(now)
         running = chain.from_iterable(look.running for look in looks.values())
@@ -225,7 +225,7 @@ class SchedulerService:
         An overdue step takes no slot: its agent has stopped, even if no supervisor can recover it.
         """
         choose = partial(self._candidate, now)
-        look = BucketLook(store=self.transitions.store, bucket=bucket, due=now, choose=choose)
+        look = BucketLook(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
         await look.at_all(
             now - self.rules.clock_tolerance,
             sum(capacity.most for capacity in self.admission.capacity.values()),

@@ -10,7 +10,7 @@ from engine.domain.keys import spread_over
 from engine.domain.messages import Submission
 from engine.ports import Slowdown, TextQueue
 from engine.storage.poison import Arrival, PoisonStore
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from engine.words import words_of
 from submission import rules
 from submission.rules import Terms
@@ -24,7 +24,7 @@ QUEUE = "order-submissions"
 class SubmissionService:
     """Turns each message into a recorded order, once, or keeps it as poison with its reason."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     poison: PoisonStore
     terms: Terms
     slowdown: Slowdown
@@ -47,7 +47,7 @@ class SubmissionService:
         should receive it. The alert bears the time of arrival, so that there is one, however often
         it is handled.
         """
-        arrival = arrival or Arrival(at=self.transitions.clock())
+        arrival = arrival or Arrival(at=self.unit_of_work.clock())
         try:
             message, workflow = self.read(body)
         except InvalidError as fault:
@@ -59,18 +59,16 @@ class SubmissionService:
             return
         actor = f"submission/{self.instance}"
         terms = replace(self.terms, timeout=self.terms.timeout * self.slowdown())
-        change = rules.new_order(message, workflow, terms, self.transitions.clock(), actor)
-        if await self.transitions.carry_out(change):
+        change = rules.new_order(message, workflow, terms, self.unit_of_work.clock(), actor)
+        if await self.unit_of_work.commit(change):
             log.info("submission.recorded", extra={"order_id": message.order_id})
             return
-        existing = await self.transitions.store.load(message.order_id)
+        existing = await self.unit_of_work.store.load(message.order_id)
         if existing is None:
             raise UnavailableError("the order was refused as if it were there, and is not")
         if not rules.same_submission(existing, change.after, self.terms.payload):
-            now = self.transitions.clock()
-            await self.transitions.carry_out(
-                rules.refusal_of(existing, body, arrival.at, now, actor)
-            )
+            now = self.unit_of_work.clock()
+            await self.unit_of_work.commit(rules.refusal_of(existing, body, arrival.at, now, actor))
             await self.poison.put(QUEUE, body, words_of(rules.OTHER_CONTENT), arrival)
 
     async def _left_to_newer(self, body: bytes, fault: NewerMessageError) -> bool:
@@ -79,7 +77,7 @@ class SubmissionService:
         The host removes the received copy afterwards. A crash in between leaves two copies, which
         make one order.
         """
-        pause = rules.pause_of_newer(body, self.transitions.clock(), self.version_overlap)
+        pause = rules.pause_of_newer(body, self.unit_of_work.clock(), self.version_overlap)
         if pause is None:
             return False
         await self.queue.put(body.decode(), pause)
@@ -92,7 +90,7 @@ class SubmissionService:
     async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:
         """Alert the operators, then keep the message: a crash in between repeats both."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
-        store = self.transitions.store
+        store = self.unit_of_work.store
         rejection = rules.rejection_of(body, fault, arrival.at)
         await store.announce(spread_over(store.buckets, rejection.event_id), rejection)
         await self.poison.put(QUEUE, body, str(fault), arrival)

@@ -17,7 +17,7 @@ from engine.ports import Leadership
 from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, unresponsive_since
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.sweeps import Sweep, SweepLog
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from supervisor.rules import SupervisorRules
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ PAGE = 100
 class SupervisorService:
     """One of any number of supervisors; only the holder of the lease sweeps (SUP-5)."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     leadership: Leadership
     sweeps: SweepLog
     rules: SupervisorRules
@@ -48,7 +48,7 @@ class SupervisorService:
         if not await self.leadership.acquire():
             return 0
         unresponsive: dict[str, datetime] = {}
-        buckets = self.transitions.store.buckets
+        buckets = self.unit_of_work.store.buckets
         ranges = product(buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
         try:
             sweeps = (self._sweep_bucket(bucket, kind, unresponsive) for bucket, kind in ranges)
@@ -58,7 +58,7 @@ class SupervisorService:
         if self.leadership.held():  # else the sweep is incomplete
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(
-            Sweep(at=self.transitions.clock(), instance=self.rules.instance, recovered=recovered)
+            Sweep(at=self.unit_of_work.clock(), instance=self.rules.instance, recovered=recovered)
         )
         return recovered
 
@@ -69,10 +69,12 @@ class SupervisorService:
 
         Add to `unresponsive` the agents that have not reported since their request, and its time.
         """
-        start, end = work_index.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
+        start, end = work_index.overdue(
+            self.unit_of_work.clock() - self.rules.clock_tolerance, kind
+        )
         found = 0
         while self.leadership.held():
-            page = await self.transitions.store.agenda(bucket, start, end, PAGE)
+            page = await self.unit_of_work.store.agenda(bucket, start, end, PAGE)
             found += await self._recover_all([row.order_id for row in page], unresponsive)
             if len(page) < PAGE:
                 break
@@ -95,7 +97,7 @@ class SupervisorService:
     async def _read_health(self) -> Sequence[AgentHealth] | None:
         """Return the agents' health reports; None if they cannot be read."""
         try:
-            return await self.agent_health.since(self.transitions.clock() - KEPT)
+            return await self.agent_health.since(self.unit_of_work.clock() - KEPT)
         except UnavailableError as away:
             log.warning("supervisor.health_away", extra={"why": str(away)})
             return None
@@ -108,7 +110,7 @@ class SupervisorService:
         An error with the order does not stop the others; it is logged at each sweep.
         """
         try:
-            await self.transitions.apply(order_id, partial(self._recovered, health, unresponsive))
+            await self.unit_of_work.run(order_id, partial(self._recovered, health, unresponsive))
         except UnavailableError:
             raise
         except Exception:
@@ -133,7 +135,7 @@ class SupervisorService:
         health = await self._read_health() if unresponsive else None
         if health is None:
             return
-        now = self.transitions.clock()
+        now = self.unit_of_work.clock()
         try:
             for agent, requested_at in unresponsive.items():
                 since = unresponsive_since(health, agent, now) or requested_at
@@ -148,6 +150,6 @@ class SupervisorService:
         before = next(
             (row for row in health if row.agent == agent and row.unresponsive_since), None
         )
-        now, instance = self.transitions.clock(), self.rules.instance
+        now, instance = self.unit_of_work.clock(), self.rules.instance
         record = AgentHealth(agent=agent, instance=instance, at=now, unresponsive_since=since)
         await self.agent_health.publish(record, before)

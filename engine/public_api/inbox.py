@@ -18,7 +18,7 @@ from engine.ports import Bus, Clock
 from engine.public_api.links import ACTOR
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival, PoisonStore
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class QueuedAnswer(AnswerBody, Message):
 class AnswerInbox:
     """Records the answers that messages hold, or keeps those as poison with their reasons."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     workflows: Workflows
     unread: UnreadableMessageHandler
     poison: PoisonStore
@@ -89,7 +89,7 @@ class AnswerInbox:
             )
             return answers.answered(order, answer, ACTOR, now)
 
-        if await self.transitions.apply(message.order_id, decide):
+        if await self.unit_of_work.run(message.order_id, decide):
             about = {"order_id": message.order_id, "step": message.step}
             log.info("customers.answered", extra=about)
 

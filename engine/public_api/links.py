@@ -19,7 +19,7 @@ from engine.domain.orders import OrderAggregate
 from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import Parameters, View
 from engine.ports import Clock
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class WrongTries:
 class LinkService:
     """Shows what a link asks, and records the answer."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     workflows: Workflows
     remembering: Collection[str]
     """The agents whose services would repeat a refusal for its key."""
@@ -107,7 +107,7 @@ class LinkService:
             return answers.answered(order, answer, ACTOR, now)
 
         self.wrong_tries.check(order_id)
-        decision = await self.transitions.apply(order_id, decide)
+        decision = await self.unit_of_work.run(order_id, decide)
         if decision is None:
             return AnswerTaken(order_id=order_id, step=step, status="known")
         log.info("customers.answered", extra={"order_id": order_id, "step": step})
@@ -119,7 +119,7 @@ class LinkService:
         Raises as `answer` does.
         """
         self.wrong_tries.check(order_id)
-        order = await self.transitions.store.load(order_id)
+        order = await self.unit_of_work.store.load(order_id)
         if order is None:
             raise UnknownOrderError
         self._check(order, step, token)

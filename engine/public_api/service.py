@@ -17,7 +17,7 @@ from engine.ports import Clock, TextQueue
 from engine.public_api import rules
 from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.storage.submission_keys import SubmissionKeys
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ MakeMessage = Callable[[str, datetime], Submission]
 class CustomerService:
     """Submits orders to the queue `order-submissions`, and shows how far they are."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     submissions: TextQueue
     keys: SubmissionKeys
     payload: Payload
@@ -98,7 +98,7 @@ class CustomerService:
         Raises `UnknownOrderError`. The id contains the time of the order, so a new order is known
         before it is recorded.
         """
-        order = await self.transitions.store.load(order_id)
+        order = await self.unit_of_work.store.load(order_id)
         if order:
             return order
         with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
@@ -131,7 +131,7 @@ class CustomerService:
         """
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
-        await self.transitions.apply(
+        await self.unit_of_work.run(
             order_id, lambda order, now: rules.cancelled(order, endpoint, now)
         )
         log.info("customers.order_cancelled", extra={"order_id": order_id})

@@ -20,7 +20,7 @@ from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events import without_personal_data
 from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import View
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api.requests import OperatorRequest
 from operations.api.views import Acted
 
@@ -76,7 +76,7 @@ class QuestionView(View):
 class AnswerService:
     """Shows what is asked of somebody outside, and records answers."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     workflows: Workflows
     payload: Payload
     callback_urls: CallbackUrls | None = None
@@ -95,7 +95,7 @@ class AnswerService:
             answer = answers.read(order, step, self.workflows, request.answer, request.refusal)
             return answers.answered(order, answer, actor, now)
 
-        decision = await self.transitions.apply(order_id, decide)
+        decision = await self.unit_of_work.run(order_id, decide)
         if decision is None:
             return AnswerTaken(order_id=order_id, step=step, status="known")
         log.info("operators.answered", extra={"order_id": order_id, "step": step})
@@ -107,7 +107,7 @@ class AnswerService:
         Raises `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version
         of the app knows the order's workflow.
         """
-        order = await self.transitions.store.load(order_id)
+        order = await self.unit_of_work.store.load(order_id)
         if order is None:
             raise UnknownOrderError
         found = answers.awaiting(order, step)
@@ -136,7 +136,7 @@ class AnswerService:
         Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
         """
         command, until = _command(step, request), request.until
-        await self.transitions.apply(
+        await self.unit_of_work.run(
             order_id, lambda order, now: answers.extended(order, command, until, now)
         )
         log.info("operators.wait_extended", extra={"order_id": order_id, "step": step})
@@ -148,7 +148,7 @@ class AnswerService:
         Raises `RefusedError` and `UnknownOrderError`.
         """
         command = _command(step, request)
-        await self.transitions.apply(
+        await self.unit_of_work.run(
             order_id, lambda order, now: answers.reminded(order, command, now)
         )
         log.info("operators.reminded", extra={"order_id": order_id, "step": step})
@@ -170,7 +170,7 @@ class AnswerService:
             made["url"] = callback_urls.of(order_id, answers.awaiting(change.after, step))
             return change
 
-        await self.transitions.apply(order_id, decide)
+        await self.unit_of_work.run(order_id, decide)
         log.info("operators.link_renewed", extra={"order_id": order_id, "step": step})
         return NewLink(order_id=order_id, step=step, answer_url=made["url"] or "")
 

@@ -34,7 +34,7 @@ from engine.domain.work_index import IndexRow, WorkItemKind, work_items
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.orders import OrderStore
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api import views
 from operations.api.requests import BulkRequest, Where
 from operations.api.service import command_of
@@ -75,7 +75,7 @@ class BulkPage(View):
 class BulkService:
     """Acts on the matching orders in the lists of an action."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     store: OrderStore
     workflows: Workflows
     """They check the answers of steps that were done."""
@@ -167,7 +167,7 @@ class BulkService:
             return action.act(order, checked(order, command, self.workflows), now)
 
         try:
-            decision = await self.transitions.apply(order_id, decide)
+            decision = await self.unit_of_work.run(order_id, decide)
         except UnknownOrderError:
             return None
         except UnavailableError:

@@ -32,7 +32,7 @@ from engine.storage.copies import (
 )
 from engine.storage.orders import loaded, record_of
 from engine.storage.tables import Stored
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class CopyService:
     """Hands out a copy of all orders page by page, and restores it line by line."""
 
     copies: Copies
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     agents: Sequence[AgentDefinition]
     clock_tolerance: timedelta
     clock: Clock
@@ -180,7 +180,7 @@ class CopyService:
         if order is None:
             return None
         copied = Copied(at=line.at, agents=self.agents, clock_tolerance=self.clock_tolerance)
-        return await self.transitions.carry_out(restored(order, request, copied, self.clock()))
+        return await self.unit_of_work.commit(restored(order, request, copied, self.clock()))
 
 
 def _is_of(order_id: str, key: str) -> bool:

@@ -22,7 +22,7 @@ from engine.storage.archive import Archive, ArchivedOrder, oldest_order_id
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.figures import FiguresLog, minute_of
 from engine.storage.submission_keys import SubmissionKeys
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api import views
 from operations.api.overview import SHOWN
 from operations.api.poison import PoisonService
@@ -100,7 +100,7 @@ class Removed:
 class RetentionService:
     """Removes old records, and erases customers' data."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     archive: Archive
     alert_log: AlertLog
     figures: FiguresLog
@@ -216,7 +216,7 @@ class RetentionService:
         Poison messages that name the order are removed first, even if there is no such order.
         """
         await self.poison.forget(order_id)
-        await self.transitions.apply(
+        await self.unit_of_work.run(
             order_id, lambda order, now: erase(order, request, self.payload, now)
         )
         log.info("operators.erased", extra={"order_id": order_id})

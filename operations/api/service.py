@@ -25,7 +25,7 @@ from engine.ports import Clock
 from engine.storage.agent_health import KEPT, AgentHealthLog
 from engine.storage.archive import Archive
 from engine.storage.orders import OrderStore
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api import views
 from operations.api.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operations.api.requests import (
@@ -71,7 +71,7 @@ Raises `UnknownOrderError`.
 class OperatorService:
     """Shows orders to operators, and acts on single orders."""
 
-    transitions: Transitions
+    unit_of_work: UnitOfWork
     store: OrderStore
     archive: Archive
     clock: Clock
@@ -204,7 +204,7 @@ class OperatorService:
         def decide(order: OrderAggregate, now: datetime) -> Change:
             return action.act(order, checked(order, command, self.workflows), now)
 
-        decision = await self.transitions.apply(order_id, decide)
+        decision = await self.unit_of_work.run(order_id, decide)
         if isinstance(decision, Change):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
         return Acted(order_id=order_id, status=action.done)
@@ -220,7 +220,7 @@ class OperatorService:
         submitted = order.submitted.payload
         if not views.hides(submitted, self.payload):
             raise RefusedError("the order holds no personal data, or none any more")
-        await self.transitions.carry_out(_looked(order, request, self.clock()))
+        await self.unit_of_work.commit(_looked(order, request, self.clock()))
         log.info("operators.revealed", extra={"order_id": order_id})
         return Revealed(order_id=order_id, payload=dict(submitted))
 

@@ -18,7 +18,7 @@ from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.http.answers import AnswerBody
 from engine.public_api.links import CallbackToken
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
 from operations.api.answers import AnswerRequest, AnswerService
 from operations.api.requests import ActRequest, OperatorRequest
@@ -111,10 +111,10 @@ class ExploredApp(Engine):
         return made and CountedCallbackUrls(address=made.address, new_token=made.new_token)
 
     @cached_property
-    def transitions(self) -> Transitions:
-        """See `Engine.transitions`."""
+    def unit_of_work(self) -> UnitOfWork:
+        """See `Engine.unit_of_work`."""
         parts = self.adapters
-        return Transitions(self.store, parts.bus, parts.clock, lambda: str(self.tape.read("id")))
+        return UnitOfWork(self.store, parts.bus, parts.clock, lambda: str(self.tape.read("id")))
 
     @cached_property
     def admission(self) -> Admission:
@@ -160,7 +160,7 @@ class ExploredApp(Engine):
         refusal = REFUSAL if content is None else None
         request = AnswerRequest(operator="outside", answer=content, refusal=refusal)
         service = AnswerService(
-            transitions=self.transitions,
+            unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
             payload=self.business.payload,
         )
@@ -185,7 +185,7 @@ class ExploredApp(Engine):
     async def erase(self, order_id: str) -> None:
         """Forget who the customer is, as the operators' service does it to the order."""
         payload = self.business.payload
-        await self.transitions.apply(
+        await self.unit_of_work.run(
             order_id, lambda order, now: retention.erase(order, FORGET, payload, now)
         )
 

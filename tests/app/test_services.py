@@ -267,7 +267,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
 
 async def test_the_log_tells_how_long_every_step_took(world, caplog):
     """It stands in the line of the change that records its answer, and in no other."""
-    caplog.set_level("INFO", "engine.storage.transitions")
+    caplog.set_level("INFO", "engine.storage.unit_of_work")
     await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     world.now += seconds(1.5)

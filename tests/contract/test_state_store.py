@@ -17,7 +17,7 @@ from engine.domain.submitted_order import Priority
 from engine.storage import outbox
 from engine.storage.archive import Archive
 from engine.storage.tables import Delete, Insert, Put, columns_of, entity
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit.memory import MemoryStateStore, in_memory
@@ -464,9 +464,9 @@ async def test_a_time_without_a_zone_is_refused(made):
 async def test_an_answer_that_was_lost_is_not_taken_for_a_lost_race(on_azurite, transport):
     """Azurite commits, the answer is lost on the way: the order was claimed once, and its request is sent."""
     order = await recorded(on_azurite.engine.store)
-    transitions = Transitions(on_azurite.engine.store, in_memory_bus := Sent(), utc_now, new_id)
+    unit_of_work = UnitOfWork(on_azurite.engine.store, in_memory_bus := Sent(), utc_now, new_id)
     transport.lose_answers = 1
-    await transitions.apply(order.order_id, scheduler.claim)
+    await unit_of_work.run(order.order_id, scheduler.claim)
     assert transport.lose_answers == 0
     assert (await on_azurite.engine.store.load(order.order_id)).step("payment").counts.attempts == 1
     assert len(in_memory_bus.messages) == 1

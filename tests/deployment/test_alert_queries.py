@@ -274,13 +274,13 @@ def test_every_alert_says_what_to_look_at_first_and_what_ends_it():
 @pytest.mark.proves("SUP-7")
 async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error(caplog):
     """Operators are mailed when an order gets to `Error`, and not again for what it does there."""
-    caplog.set_level("INFO", "engine.storage.transitions")
+    caplog.set_level("INFO", "engine.storage.unit_of_work")
     world = World()
     await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     await world.scheduler.receive(answer(outcome="failed", reason="declined"), "payment")
     asked = OperatorRequest(operator="grace", note="asked")
-    await world.scheduler.transitions.apply(
+    await world.scheduler.unit_of_work.run(
         ORDER_ID, lambda order, now: erase(order, asked, PAYLOAD, now)
     )
     lines = [line for line in caplog.records if line.message == "order.changed"]

@@ -46,7 +46,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.features import conditions, external_events, key_generations, late_effects
 from engine.storage import outbox
 from engine.storage.tables import Delete
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.alerts.relay import Relay
 from operations.api.service import OperatorService
 from scheduler import admission
@@ -212,13 +212,13 @@ def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
 
 
 def sends_before_it_writes() -> AbstractContextManager[Any]:
-    async def carry_out(self, decision):
+    async def commit(self, decision):
         if isinstance(decision, Change):
             await self._send(decision)
-            return await self._commit(decision.identified(self._new_id()))
+            return await self._write(decision.identified(self._new_id()))
         return True
 
-    return patch.object(Transitions, "carry_out", carry_out)
+    return patch.object(UnitOfWork, "commit", commit)
 
 
 def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
@@ -227,7 +227,7 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
             await self.store.commit(change)
         return True
 
-    return patch.object(Transitions, "_commit", commit)
+    return patch.object(UnitOfWork, "_write", commit)
 
 
 def a_recovered_order(
@@ -589,7 +589,7 @@ def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
         pairs = product(
-            self.transitions.store.buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING)
+            self.unit_of_work.store.buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING)
         )
         return sum([await self._sweep_bucket(bucket, kind, {}) for bucket, kind in pairs])
 
@@ -598,8 +598,10 @@ def sweeps_without_being_elected() -> AbstractContextManager[Any]:
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
     async def sweep_bucket(self, bucket, kind, silent):
-        start, end = work_index.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
-        while page := await self.transitions.store.agenda(bucket, start, end, 1):
+        start, end = work_index.overdue(
+            self.unit_of_work.clock() - self.rules.clock_tolerance, kind
+        )
+        while page := await self.unit_of_work.store.agenda(bucket, start, end, 1):
             await self._recover_all([page[0].order_id], silent)
             start = page[0].key + " "
         return 1
@@ -618,7 +620,7 @@ def does_again_what_was_done() -> AbstractContextManager[Any]:
 def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
     async def act(self, action, order_id, request):
         order = await self.store.load(order_id)
-        await self.transitions._send(action.act(order, request, self.clock()))
+        await self.unit_of_work._send(action.act(order, request, self.clock()))
 
     return patch.object(OperatorService, "act", act)
 

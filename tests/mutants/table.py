@@ -27,14 +27,14 @@ ROLES = (
     Mutant(
         statement="FLT-7",
         fault="a write whose answer was lost counts as a lost race",
-        file="engine/storage/transitions.py",
+        file="engine/storage/unit_of_work.py",
         old="            if await self.store.committed(change):\n                return True\n",
         new="",
         tests=(f"{APP}services.py::test_a_lost_answer_is_not_taken_for_a_lost_race",),
     ),
     Mutant(
         fault="the log says what operators and services wrote",
-        file="engine/storage/transitions.py",
+        file="engine/storage/unit_of_work.py",
         old='"event": change.entry.event,',
         new='"event": change.entry.event, "detail": change.entry.detail,',
         tests=(f"{APP}services.py::test_the_log_says_nothing_that_a_service_or_a_person_wrote",),
@@ -112,9 +112,9 @@ ROLES = (
         statement="SUB-4",
         fault="a submission that cannot be read is kept before anybody is told",
         file="submission/service.py",
-        old="        store = self.transitions.store\n        rejection",
+        old="        store = self.unit_of_work.store\n        rejection",
         new="        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
-        "        store = self.transitions.store\n        rejection",
+        "        store = self.unit_of_work.store\n        rejection",
         tests=(
             f"{APP}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",
         ),

@@ -303,7 +303,7 @@ NEIGHBOURS = {
 async def lived(there):
     with (
         patch("scheduler.triggers.retry_while_unavailable", there.retry_while_unavailable),
-        patch("engine.storage.transitions.MAX_CONFLICTS", 2),
+        patch("engine.storage.unit_of_work.MAX_CONFLICTS", 2),
     ):
         return await there.live()
 

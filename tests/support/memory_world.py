@@ -35,9 +35,9 @@ class World:
             self.app.engine.poison_store,
             self.app.operations.alert_log,
         )
-        self.outbox, self.transitions, self.terms = (
+        self.outbox, self.unit_of_work, self.terms = (
             self.app.operations.relay,
-            self.app.engine.transitions,
+            self.app.engine.unit_of_work,
             self.app.engine.submission.terms,
         )
 

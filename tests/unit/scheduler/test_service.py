@@ -124,7 +124,7 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
     one, other = world.instance("one"), world.instance("other")
     for instance in (one, other):
         recorded = await world.load(await world.record("to-whom"))
-        await one.transitions.carry_out(
+        await one.unit_of_work.commit(
             transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", events=some("e")))
         )
         await announce(world, instance, recorded.order_id)
@@ -480,12 +480,12 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world
     one = with_slots(world, 1)
     done, waits = await in_line(world, 2)
     await announce(world, one, done, waits)
-    apply = one.transitions.apply
+    run = one.unit_of_work.run
 
     async def only_the_reply(order_id, *more):
-        return await (apply(order_id, *more) if order_id == done else away())
+        return await (run(order_id, *more) if order_id == done else away())
 
-    with patch.object(one.transitions, "apply", only_the_reply):
+    with patch.object(one.unit_of_work, "run", only_the_reply):
         await one.receive(answer_to(world.requests()[0]), "payment")
     assert (await world.load(done)).state == Processed()
     world.now += LOOK_INTERVAL

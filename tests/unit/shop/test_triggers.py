@@ -55,7 +55,7 @@ class Caller:
         async def load(order_id):
             return order
 
-        self.customers.transitions.store.load = load
+        self.customers.unit_of_work.store.load = load
         return await self("shop_order", headers={"If-None-Match": known}, orderId=ORDER_ID)
 
 

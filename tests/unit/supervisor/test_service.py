@@ -200,8 +200,8 @@ async def test_two_sweeps_of_one_time_out_count_it_once(world):
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     loaded = await world.order()
     first, second = supervisor.recover(loaded, world.now), supervisor.recover(loaded, world.now)
-    assert await world.transitions.carry_out(first) is True
-    assert await world.transitions.carry_out(second) is False
+    assert await world.unit_of_work.commit(first) is True
+    assert await world.unit_of_work.commit(second) is False
     assert (await world.order()).failures == 1
 
 

@@ -593,7 +593,7 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     order = await app.engine.store.load(ORDER_ID)
     right = "r" * 22
     step = steps.with_link(order.step("pictures"), right)
-    await app.engine.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
+    await app.engine.unit_of_work.run(ORDER_ID, lambda order, now: _with(order, step, now))
     status, body, headers = await call("customers_question", right)
     assert (status, body["question"]) == (200, {"text": "Please send pictures, Ada"})
     assert headers["Cache-Control"] == "no-store"

@@ -132,10 +132,10 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     now = NOW
     made = app(in_memory(clock=lambda: now))
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await made.engine.transitions.carry_out(Change(before=None, after=orders.new(), entry=entry))
-    await made.engine.transitions.apply(ORDER_ID, scheduler.claim)
+    await made.engine.unit_of_work.commit(Change(before=None, after=orders.new(), entry=entry))
+    await made.engine.unit_of_work.run(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)
-    await made.engine.transitions.apply(
+    await made.engine.unit_of_work.run(
         ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now)
     )
     assert (await made.engine.store.load(ORDER_ID)).process_state is ProcessState.PROCESSED
@@ -198,6 +198,6 @@ async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
 async def test_what_cannot_be_counted_is_sent_all_the_same():
     """Figures are only looked at: the order is written, and its messages are sent."""
     world = World()
-    world.transitions._count = Mock(side_effect=ValueError("no figure"))
+    world.unit_of_work._count = Mock(side_effect=ValueError("no figure"))
     await world.submitted()
     assert world.parts.bus.sent

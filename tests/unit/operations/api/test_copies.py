@@ -402,7 +402,7 @@ async def test_what_was_erased_before_the_copy_stays_erased_and_findable():
     """The rows of the business's keys follow from the order."""
     world = World()
     await world.submitted()
-    await world.transitions.apply(
+    await world.unit_of_work.run(
         ORDER_ID, lambda order, now: erase(order, REQUEST, world.terms.payload, now)
     )
     there = later()

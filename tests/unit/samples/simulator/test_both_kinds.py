@@ -125,7 +125,7 @@ class Everything:
 
     async def acts(self, name):
         order, now = await self.order(), self.now
-        await self.app.engine.transitions.carry_out(act(name, order, GRACE, now))
+        await self.app.engine.unit_of_work.commit(act(name, order, GRACE, now))
         await self.settled()
 
     async def order(self):

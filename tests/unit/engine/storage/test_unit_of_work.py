@@ -9,7 +9,7 @@ import pytest
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.statuses import NotClaimable, ProcessState
-from engine.storage.transitions import Transitions
+from engine.storage.unit_of_work import UnitOfWork
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit.memory import in_memory
@@ -46,11 +46,11 @@ class Processes:
         self.one, self.other = self.process(), self.process()
 
     def process(self):
-        return Transitions(self.store, self.parts.bus, self.parts.clock, self.parts.new_id)
+        return UnitOfWork(self.store, self.parts.bus, self.parts.clock, self.parts.new_id)
 
     async def submitted(self):
         entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-        await self.one.carry_out(Change(before=None, after=orders.new(), entry=entry))
+        await self.one.commit(Change(before=None, after=orders.new(), entry=entry))
         return self
 
     async def order(self):
@@ -71,8 +71,8 @@ def completes(order, now):
 
 async def test_every_transition_but_the_first_reads_the_order_once(processes):
     """One process takes the wake-up and claims, another one gets the reply."""
-    await processes.process().apply(ORDER_ID, scheduler.claim)
-    await processes.process().apply(ORDER_ID, completes)
+    await processes.process().run(ORDER_ID, scheduler.claim)
+    await processes.process().run(ORDER_ID, completes)
     assert (await processes.order()).process_state is ProcessState.PROCESSED
     assert processes.store.loads == 2
 
@@ -84,11 +84,11 @@ async def test_a_claim_that_was_not_written_sends_nothing(processes):
 
     async def is_second(change):
         processes.kept.commit = commit
-        await processes.other.apply(ORDER_ID, scheduler.claim)
+        await processes.other.run(ORDER_ID, scheduler.claim)
         raise ConflictError
 
     processes.kept.commit = is_second
-    assert await processes.one.apply(ORDER_ID, scheduler.claim) == NotClaimed(why=NotClaimable.RUNS)
+    assert await processes.one.run(ORDER_ID, scheduler.claim) == NotClaimed(why=NotClaimable.RUNS)
     assert await processes.events() == ["submitted", "claimed"]
     assert len(processes.parts.bus.sent) == sent + 1
 
@@ -96,7 +96,7 @@ async def test_a_claim_that_was_not_written_sends_nothing(processes):
 async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(processes):
     """One of them writes, the other reads what it wrote."""
     decisions = await asyncio.gather(
-        *(processes.one.apply(ORDER_ID, scheduler.claim) for _ in range(2))
+        *(processes.one.run(ORDER_ID, scheduler.claim) for _ in range(2))
     )
     assert [isinstance(decision, Change) for decision in decisions] == [True, False]
     assert processes.store.loads == 2
@@ -104,8 +104,8 @@ async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(process
 
 async def test_what_was_erased_does_not_come_back(processes):
     """What is decided later is written without the customer."""
-    await processes.other.apply(ORDER_ID, lambda order, now: erase(order, GRACE, PAYLOAD, now))
-    await processes.one.apply(ORDER_ID, scheduler.claim)
+    await processes.other.run(ORDER_ID, lambda order, now: erase(order, GRACE, PAYLOAD, now))
+    await processes.one.run(ORDER_ID, scheduler.claim)
     assert "Ada" not in str(processes.kept.table.partitions)
     assert await processes.events() == ["submitted", "erased", "claimed"]
 
@@ -128,9 +128,9 @@ async def test_an_order_whose_write_was_not_answered_is_read_again(
 
     processes.kept.commit = unanswered
     with suppress(UnavailableError):
-        await process.apply(ORDER_ID, scheduler.claim)
-    await process.apply(ORDER_ID, scheduler.claim)
-    await process.apply(ORDER_ID, completes)
+        await process.run(ORDER_ID, scheduler.claim)
+    await process.run(ORDER_ID, scheduler.claim)
+    await process.run(ORDER_ID, completes)
     assert await processes.events() == ["submitted", "claimed", "processed"]
 
 
@@ -146,5 +146,5 @@ async def test_a_change_is_made_however_often_others_were_first(processes):
         return await commit(change)
 
     with patch.object(processes.kept, "commit", often_late):
-        await processes.one.apply(ORDER_ID, scheduler.claim)
+        await processes.one.run(ORDER_ID, scheduler.claim)
     assert (await processes.order()).process_state is ProcessState.PROCESSING

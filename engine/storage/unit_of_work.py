@@ -39,7 +39,7 @@ def _in_brief(change: Change) -> dict[str, object]:
     }
 
 
-class Transitions:
+class UnitOfWork:
     """Runs decisions against the state store; every change of an order goes through it."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Transitions:
         except Exception:
             log.exception("order.not_counted", extra={"order_id": change.after.order_id})
 
-    async def apply(
+    async def run(
         self, order_id: str, decide: Decide, intend: Intend = lambda *_: None
     ) -> Decision:
         """Change the order as `decide` returns, and decide again if another writer was first.
@@ -76,7 +76,7 @@ class Transitions:
             order = await self._load(order_id)
             decision = decide(order, self.clock())
             intend(order, decision)
-            if await self.carry_out(decision):
+            if await self.commit(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
 
@@ -86,12 +86,12 @@ class Transitions:
             raise UnknownOrderError(f"no order {order_id} is recorded")
         return order
 
-    async def carry_out(self, decision: Decision) -> bool:
+    async def commit(self, decision: Decision) -> bool:
         """Write a decision and send its messages; False if another writer was first."""
         match decision:
             case Change():
                 change = decision.identified(self._new_id())
-                if not await self._commit(change):
+                if not await self._write(change):
                     return False
                 log.info("order.changed", extra=_in_brief(change))
                 self._counted(change)
@@ -115,7 +115,7 @@ class Transitions:
                 "transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)}
             )
 
-    async def _commit(self, change: Change) -> bool:
+    async def _write(self, change: Change) -> bool:
         """Write the change; False if another writer was first."""
         try:
             await self.store.commit(change)
