@@ -1,4 +1,4 @@
-"""Sweeps the agenda for orders whose complete-by time has passed."""
+"""Sweeps the work index for orders whose complete-by time has passed."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ class SupervisorService:
         )
         found = 0
         while self.leadership.held():
-            page = await self.unit_of_work.store.agenda(bucket, start, end, PAGE)
+            page = await self.unit_of_work.store.work_items(bucket, start, end, PAGE)
             found += await self._recover_all([row.order_id for row in page], unresponsive)
             if len(page) < PAGE:
                 break

@@ -45,7 +45,7 @@ TIMED = "|".join(
     (WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING, WorkItemKind.OUTBOX)
 )
 DUE_AT = re.compile(rf"(?:{TIMED})\|.*?(\d{{4}}-[^|]*Z)")
-"""The keys of the agenda that a timer looks after, with their time."""
+"""The keys of the work index that a timer looks after, with their time."""
 
 
 class HeldSettings(Settings):
@@ -98,7 +98,7 @@ class OrdersTable(MemoryTable):
         return etags
 
     def due(self) -> datetime | None:
-        """Return the time of the first obligation that a timer looks after; None if none is."""
+        """Return the time of the first work item that a timer looks after; None if none is."""
         keys = (key for rows in self.partitions.values() for key in rows)
         times = [found[1] for key in keys if (found := DUE_AT.match(key))]
         return time_of(min(times)) if times else None

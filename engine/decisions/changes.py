@@ -96,8 +96,8 @@ class Change:
         )
         return next(ends, None)
 
-    def obligations(self) -> tuple[list[str], dict[str, IndexRow]]:
-        """Return the row keys of the obligations that are met, and the present ones by row key.
+    def work_items(self) -> tuple[list[str], dict[str, IndexRow]]:
+        """Return the row keys of the work items that are met, and the present ones by row key.
 
         An order that is over is owed nothing; its one row lists it.
         """

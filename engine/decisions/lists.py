@@ -66,7 +66,7 @@ def situation_in(list_name: str) -> OrderStatus:
 
 
 MAX_SHOWN = 200
-"""Maximum number of characters of a step's last answer in a row of the agenda."""
+"""Maximum number of characters of a step's last answer in a row of the work index."""
 
 
 def index_rows(order: OrderAggregate, items: Iterable[WorkItem]) -> dict[str, IndexRow]:

@@ -22,7 +22,7 @@ LAST = "~"
 """A character that sorts after all characters of our keys."""
 
 KEYED = "="
-"""The prefix of the rows of business keys; those of orders and of the agenda begin otherwise."""
+"""The prefix of the rows of business keys; those of orders and work items begin otherwise."""
 
 ABOUT_ORDER = "orders/"
 """The prefix of the subject of an event about an order; the order's id follows."""
@@ -43,7 +43,7 @@ def bucket_of(order_id: str) -> str:
 
 
 def order_in(key: str) -> str:
-    """Return the id of the order in a key of the agenda; empty if it has none."""
+    """Return the id of the order in a key of the work index; empty if it has none."""
     found = ORDER_ID.search(key)
     return found[0] if found else ""
 

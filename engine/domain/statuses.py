@@ -1,6 +1,6 @@
 """The meanings of the states of an order and of a step, one row for each state.
 
-A row holds whether the order has ended, its obligations, its notice and alert, and how people see
+A row holds whether the order has ended, its work items, its notice and alert, and how people see
 it. The actions that operators may take follow from the records too
 (`engine.decisions.operator_actions`).
 """
@@ -89,7 +89,7 @@ class StatusInfo:
     is_parked: bool = False
     """Whether nothing more of the order begins until an operator releases it."""
     is_over: bool = False
-    """Whether the order is finished: it has no obligations, and retention may remove it."""
+    """Whether the order is finished: nothing is due for it, and retention may remove it."""
     notice: str | None = None
     """The type of the notice to the sender when the order gets there (ALR-2)."""
     alert: str | None = None

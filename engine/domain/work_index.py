@@ -174,7 +174,7 @@ def _end(order: OrderAggregate, now: datetime) -> WorkItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexRow:
-    """One open obligation; `data` is shown in lists without loading the order, or is to be sent.
+    """One open work item; `data` is shown in lists without loading the order, or is to be sent.
 
     Readers have to expect that a field of `data` is missing or invalid: only this row is affected.
     """
@@ -185,17 +185,17 @@ class IndexRow:
     fault: str = ""
     """Why the row cannot be read, or empty.
 
-    Then it has no data, but its key still names the obligation, the order and the time.
+    Then it has no data, but its key still names the work item, the order and the time.
     """
 
 
 def all_of(kind: WorkItemKind) -> tuple[str, str]:
-    """Row-key range [from, to) of every obligation of this kind."""
+    """Row-key range [from, to) of every work item of this kind."""
     return f"{kind}|", f"{kind}|{LAST}"
 
 
 def everything() -> tuple[str, str]:
-    """Row-key range [from, to) of every obligation, sorted by kind."""
+    """Row-key range [from, to) of all that is due, sorted by kind."""
     return f"{min(DUE)}|", f"{max(DUE)}|{LAST}"
 
 
@@ -214,7 +214,7 @@ def end_of_claim_lane(pending: IndexRow) -> str:
 
 
 def since(row: IndexRow) -> datetime:
-    """Return the time in the key of an order's obligation; raises ValueError if it has none."""
+    """Return the time in the key of an order's work item; raises ValueError if it has none."""
     return time_of(row.key.split("|")[-2])
 
 

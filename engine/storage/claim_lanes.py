@@ -53,7 +53,7 @@ class BucketLook(Generic[T]):
 
     async def _read(self, start: str, end: str, most: int = 0) -> None:
         size = PAGE
-        while rows := await self.store.agenda(self.bucket, start, end, size):
+        while rows := await self.store.work_items(self.bucket, start, end, size):
             for row in rows:
                 self._take(row)
             last, beyond = rows[-1], f"{rows[-1].key} "
@@ -96,5 +96,5 @@ class BucketLook(Generic[T]):
             ranges.append(work_index.ahead(last, self.passed_over[1]))
         for start, end in ranges:
             if last.key < start:
-                for row in await self.store.agenda(self.bucket, start, end, PAGE):
+                for row in await self.store.work_items(self.bucket, start, end, PAGE):
                     self._take(row)

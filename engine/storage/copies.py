@@ -1,8 +1,8 @@
 """Copies of what has to survive: orders, customers' keys, alerts and poison messages, as lines.
 
 A line holds one order with all its own rows, or rows of one partition of another table, and the
-moment before they were read. The agenda and the rows of business keys are in no line: both follow
-from the orders.
+moment before they were read. The work index and the rows of business keys are in no line: both
+follow from the orders.
 """
 
 import logging

@@ -63,7 +63,7 @@ class Keyed:
 
 
 LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
-"""The prefixes of the rows of the agenda, and of those that list what is over or was done."""
+"""The prefixes of the rows of the work index, and of those that list what is over or was done."""
 
 Record = Order | StateRecord | HistoryEntry | IndexRow | Keyed
 
@@ -103,10 +103,10 @@ def columns_of_record(record: Record) -> Columns:
 def record_of(stored: Stored) -> Record:
     """Return the record of a row, whose kind follows from its key; raises `UnreadableRowError`.
 
-    An unreadable row of the agenda is returned with its fault, so that it does not hide others.
+    An unreadable row of the work index is returned with its fault, so that it does not hide others.
     """
     if stored.key.startswith(LISTED):
-        return _agenda_row(stored)
+        return _index_row(stored)
     try:
         return _record_of(stored.key, columns_of(stored))
     except (LookupError, ValueError, TypeError) as fault:
@@ -115,7 +115,7 @@ def record_of(stored: Stored) -> Record:
         ) from fault
 
 
-def _agenda_row(stored: Stored) -> IndexRow:
+def _index_row(stored: Stored) -> IndexRow:
     try:
         columns = columns_of(stored)
         own = columns.pop("OrderID", "")
@@ -159,10 +159,10 @@ def _history_entry(row: HistoryRow) -> HistoryEntry:
 def of_change(change: Change, address: str | None = None) -> tuple[OrderAggregate, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
-    The written order holds the row keys of its obligations. Links in notices are of the app at this
+    The written order holds the row keys of its work items. Links in notices are of the app at this
     address.
     """
-    met, pending = change.obligations()
+    met, pending = change.work_items()
     written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in pending))
     order = replace(change.after, derived=written)
     return order, [
@@ -292,8 +292,8 @@ class OrderStore:
         records = (self.record_of(row) for row in stored)
         return [record for record in records if isinstance(record, HistoryEntry)]
 
-    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[IndexRow]:
-        """Return up to `limit` obligations of the bucket with start <= key < end, in key order.
+    async def work_items(self, bucket: str, start: str, end: str, limit: int) -> list[IndexRow]:
+        """Return up to `limit` work items of the bucket with start <= key < end, in key order.
 
         An unreadable row is returned with its `fault`: only its order is affected.
         """
@@ -301,9 +301,9 @@ class OrderStore:
         rows = (self.record_of(row) for row in stored if row.key.startswith(LISTED))
         return [row for row in rows if isinstance(row, IndexRow)]
 
-    async def agendas(self, start: str, end: str, limit: int) -> list[list[IndexRow]]:
-        """Return the `agenda` of every bucket; raises `ExceptionGroup` if one cannot be read."""
-        return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
+    async def work_items_by_bucket(self, start: str, end: str, limit: int) -> list[list[IndexRow]]:
+        """Return those of every bucket; raises `ExceptionGroup` if one cannot be read."""
+        return await run_all(self.work_items(bucket, start, end, limit) for bucket in self.buckets)
 
     async def read_buckets(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
         """Return what `read` returns for each bucket that can be reached.
@@ -325,7 +325,7 @@ class OrderStore:
         return sorted(row.key for row in chain.from_iterable(found))
 
     async def postpone(self, bucket: str, key: str, row: IndexRow) -> bool:
-        """Replace an obligation by another in one transaction; return whether it still existed.
+        """Replace a work item by another in one transaction; return whether it still existed.
 
         A new one that exists already is overwritten.
         """

@@ -1,4 +1,4 @@
-"""The outbox: alerts and notices that are still to be sent, as rows of the agenda (ALR-1, ALR-2).
+"""The outbox: alerts and notices that are still to be sent, in the work index (ALR-1, ALR-2).
 
 A row is written with its transition, and removed once it was sent. Its key has the time from which
 on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
@@ -123,13 +123,13 @@ def rows_of(change: Change, address: str | None = None) -> Iterator[IndexRow]:
 
 
 def of_event(order_id: str, event: OperatorEvent) -> IndexRow:
-    """Return the obligation to send an event to operators."""
+    """Return the work item to send an event to operators."""
     key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
     return IndexRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
 
 
 def of_notice(notice: BusMessage, at: datetime) -> IndexRow:
-    """Return the obligation to send a notice."""
+    """Return the work item to send a notice."""
     columns = {"To": notice.queue, "NoticeId": notice.message_id, "Body": notice.body}
     return IndexRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
 

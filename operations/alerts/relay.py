@@ -59,7 +59,7 @@ class Relay:
         silent: set[str] = set()
         page = None
         while ways and (page is None or len(page) == PAGE):
-            page = await self.store.agenda(bucket, start, end, PAGE)
+            page = await self.store.work_items(bucket, start, end, PAGE)
             start = f"{page[-1].key} " if page else end
             waiting = [entry for entry in _readable(page) if entry[0].data["To"] not in silent]
             answers = await settle_all(self._relay_page(bucket, way, waiting) for way in ways)

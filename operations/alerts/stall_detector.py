@@ -191,7 +191,7 @@ class StallDetector:
 
     async def _listed(self, bucket: str, start: str, end: str) -> list[IndexRow]:
         """Return the first rows of a list that have an order id and a readable time."""
-        page = await self.store.agenda(bucket, start, end, PAGE)
+        page = await self.store.work_items(bucket, start, end, PAGE)
         return [row for row in page if _due(row) is not None]
 
     async def _settle(

@@ -1,6 +1,6 @@
 """One action on many orders: a dry run first, then page by page (OPR-3, OPR-4).
 
-The agenda lists the orders that are not finished. A bulk action goes through the lists of its
+The work index lists the orders that are not finished. A bulk action goes through the lists of its
 action and acts on each order as on a single one, if the order has not changed since a fixed time.
 So it needs no record of its own: the orders show what was done, and the same request, sent again,
 does the rest.
@@ -38,7 +38,7 @@ from engine.storage.unit_of_work import UnitOfWork
 from operations.api import views
 from operations.api.requests import BulkRequest, Where
 from operations.api.service import command_of
-from operations.api.views import ListedOrder, agenda_page
+from operations.api.views import ListedOrder, work_item_page
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class BulkService:
         if action.of_outcome and request.where.step is None:
             raise InvalidError([f"where.step: name the step that is {action.done} in each order"])
         start, end = _lists(action, until, request.where)
-        rows, continuation = await agenda_page(
+        rows, continuation = await work_item_page(
             self.store, start, end, request.limit, request.continuation
         )
         found = (_matching(row, action, request.where, until) for row in rows)

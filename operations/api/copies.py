@@ -75,7 +75,7 @@ class EndOfRestoring(View):
 def restored(
     order: OrderAggregate, request: OperatorRequest, copied: Copied, now: datetime
 ) -> Change:
-    """Return the change that records a copied order anew, with the agenda that follows from it."""
+    """Return the change that records a copied order anew, with its work items."""
     decided = restore.decide(order, copied, request.note, now)
     return change_of(decided, f"operator/{request.operator}", at=now)
 

@@ -1,6 +1,6 @@
 """What the system does at this moment, for a page that draws it: where each open order stands.
 
-A look reads the agenda once, the agents' health, the last sweep, and the length of one queue.
+A look reads the work index once, the agents' health, the last sweep, and the length of one queue.
 """
 
 import re
@@ -23,7 +23,7 @@ from operations.api.requests import SHARED, Reading
 from operations.api.views import ListedOrder, listed
 
 SHARED_FOR = timedelta(seconds=0.5)
-"""How long a reading of the agenda is reused: on one machine a page looks once a second."""
+"""How long a reading of the work index is reused: on one machine a page looks once a second."""
 
 REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
 """The id of a request: order, step, attempt and action (`engine/domain/messages.py`)."""

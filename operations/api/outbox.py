@@ -1,4 +1,4 @@
-"""The agenda of all buckets, read once for all requests that come at about the same time."""
+"""The work index of all buckets, read once for all requests that come at about the same time."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ MAX_COUNTED = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """A reading of the agenda, which may be incomplete."""
+    """A reading of the work index, which may be incomplete."""
 
     at: datetime
     """When the reading began."""
@@ -47,7 +47,7 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class OutboxReader:
-    """Reads the agenda, and keeps the last reading."""
+    """Reads the work index, and keeps the last reading."""
 
     store: OrderStore
     clock: Clock
@@ -62,7 +62,7 @@ class OutboxReader:
         return self._last[0] if timedelta(0) <= age < kept else await self.look()
 
     async def look(self) -> Look:
-        """Read the agenda of all buckets that answer; raises `ExceptionGroup` if none does."""
+        """Read the work index of all buckets that answer; raises `ExceptionGroup` if none does."""
         at, found = self.clock(), await self.store.read_buckets(self._pending_in)
         rows: dict[WorkItemKind, list[IndexRow]] = {kind: [] for kind in work_index.DUE}
         whole: set[tuple[str, WorkItemKind]] = set()
@@ -82,7 +82,9 @@ class OutboxReader:
         rows: list[IndexRow] = []
         more: set[str] = set()
         start, end = work_index.everything()
-        while len(page := await self.store.agenda(bucket, start, end, MAX_COUNTED)) == MAX_COUNTED:
+        while (
+            len(page := await self.store.work_items(bucket, start, end, MAX_COUNTED)) == MAX_COUNTED
+        ):
             last = _kind(page[-1])
             if _kind(page[0]) == last:
                 more.add(last)

@@ -24,7 +24,7 @@ from operations.api.requests import SHARED, FollowRequest, Reading
 from operations.api.views import ListedOrder, listed
 
 SHARED_FOR = timedelta(seconds=2)
-"""How long a reading of the agenda is reused, so that several open pages share its cost."""
+"""How long a reading of the work index is reused, so that several open pages share its cost."""
 
 RECENT = timedelta(minutes=1)
 """How long an agent instance is shown after its last report."""
@@ -242,7 +242,7 @@ async def _waiting(queue: TextQueue) -> int | None:
 
 
 def _stands(pending: Look, order_id: str) -> str:
-    """Return where an order is, as its obligations say; one that has none is over."""
+    """Return where an order is, as its work items say; it is over if nothing is due."""
     if order_id in pending.orders[WorkItemKind.ERROR]:
         return "failed"
     kinds = {*LISTS.values()} - {WorkItemKind.ERROR}

@@ -45,8 +45,8 @@ from operations.api.views import (
     OrderList,
     OrderView,
     Revealed,
-    agenda_page,
     cut,
+    work_item_page,
 )
 from operations.api.vocabulary import NOWHERE, OutsideLinks, Vocabulary, vocabulary
 
@@ -84,7 +84,7 @@ class OperatorService:
 
     async def probe(self) -> None:
         """Ask the state store for one row; raises `UnavailableError` if it is away."""
-        await self.store.agenda(
+        await self.store.work_items(
             self.store.buckets[0], *work_index.all_of(work_index.WorkItemKind.ERROR), limit=1
         )
 
@@ -101,7 +101,7 @@ class OperatorService:
         continuation, ends = page.continuation, lists.of_list(state, page.since, page.until)
         looked_at = MAX_LOOKED_AT if page.filters else page.limit
         for _ in range(MAX_PAGES):  # a row may be that of an order of another list
-            rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
+            rows, continuation = await work_item_page(self.store, *ends, looked_at, continuation)
             listed = ((row.key, views.listed(row, state)) for row in rows)
             found += [(key, order) for key, order in listed if page.fits(order)]
             if continuation is None or len(found) >= page.limit:
@@ -146,7 +146,7 @@ class OperatorService:
     async def audit(self, page: AuditPage) -> AuditList:
         """List what operators did to orders, the newest first; also that they saw personal data."""
         ends = f"{work_index.ACTED_PREFIX}", f"{work_index.ACTED_PREFIX}{keys.LAST}"
-        rows, continuation = await agenda_page(self.store, *ends, page.limit, page.continuation)
+        rows, continuation = await work_item_page(self.store, *ends, page.limit, page.continuation)
         entries, unreadable = [], []
         for row in rows:
             try:

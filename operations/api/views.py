@@ -314,7 +314,7 @@ def _events(events: Sequence[HistoryEvent]) -> Iterator[dict[str, Any]]:
 
 
 class ListedOrder(View):
-    """An order as a list shows it, from its agenda row."""
+    """An order as a list shows it, from its index row."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -455,10 +455,10 @@ def cut(
     return found[:limit], key(found[limit - 1]) if has_more else None
 
 
-async def agenda_page(
+async def work_item_page(
     store: OrderStore, start: str, end: str, limit: int, continuation: str | None
 ) -> tuple[Sequence[IndexRow], str | None]:
-    """Return one page of the agenda of all buckets, and where the next page begins.
+    """Return one page of the work index of all buckets, and where the next page begins.
 
     The page holds rows from `start` to `end`, oldest first. Raises `InvalidError` if `continuation`
     lies outside that range.
@@ -467,6 +467,6 @@ async def agenda_page(
         if not start <= continuation < end:
             raise InvalidError(["continuation: expected what the page before said"])
         start = f"{continuation} "
-    pages = await store.agendas(start, end, limit + 1)
+    pages = await store.work_items_by_bucket(start, end, limit + 1)
     rows = sorted(chain.from_iterable(pages), key=lambda row: row.key)
     return cut(rows, limit, lambda row: row.key)

@@ -1,6 +1,6 @@
 """When timers have something to do.
 
-What they should find is read off the records: the shipped agenda is not asked.
+What they should find is read off the records: the shipped work index is not asked.
 """
 
 from datetime import datetime
@@ -27,7 +27,9 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     """Whether there is something for this timer to do, of the one order of this world."""
     order = world.order()
     if kind == "relay":
-        waiting = (key.split("|") for key in world.agenda() if key.startswith(WorkItemKind.OUTBOX))
+        waiting = (
+            key.split("|") for key in world.work_items() if key.startswith(WorkItemKind.OUTBOX)
+        )
         return any(since <= sortable(now) for _, since, *_ in waiting)
     if order is None:
         return False
@@ -60,7 +62,7 @@ def polled_from(order: OrderAggregate) -> datetime:
 
 def _would_find(world: World, kind: str, now: datetime) -> bool:
     """Whether the shipped code finds something, which may be too early."""
-    rows = world.agenda()
+    rows = world.work_items()
     if kind == "sweep":
         due = now - world.deployed.tolerance
         ranges = [

@@ -378,10 +378,10 @@ def _to_be_tried(order: OrderAggregate) -> Sequence[Step]:
 
 
 def _work_index_is_exact(world: World, order: OrderAggregate) -> None:
-    stored = {key for key in world.agenda() if not key.startswith(WorkItemKind.OUTBOX)}
+    stored = {key for key in world.work_items() if not key.startswith(WorkItemKind.OUTBOX)}
     expected = set(_work_items(world, order))
-    demand(stored == expected, f"the agenda holds {sorted(stored)}, owed is {sorted(expected)}")
-    for row in (world.agenda()[key] for key in expected):
+    demand(stored == expected, f"the work index holds {sorted(stored)}, owed is {sorted(expected)}")
+    for row in (world.work_items()[key] for key in expected):
         stored_columns = {name: row.data.get(name) for name in ACTED_ON}
         true = _acted_on(order) | _date_of(world, order, row)
         demand(stored_columns == true, f"{row.key} says {stored_columns} of {true}")
@@ -393,7 +393,7 @@ def _is_listed_once(world: World, order: OrderAggregate) -> None:
     state = order.state
     was_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
     is_over = was_undone or isinstance(state, orders.Processed)
-    rows = [(key.split("|")[0], row.data.get("List")) for key, row in world.agenda().items()]
+    rows = [(key.split("|")[0], row.data.get("List")) for key, row in world.work_items().items()]
     named = [(kind, name) for kind, name in rows if name]
     listed = [name for kind, name in named if kind == LISTS.get(name)]
     is_once = len(listed) == (not is_over) and {name for _, name in named} == {*listed}
@@ -424,7 +424,7 @@ def _lane(step: Step) -> str:
 
 
 def _acted_on(order: OrderAggregate) -> dict[str, object]:
-    """What rows of the agenda say that others go by.
+    """What rows of the work index say that others go by.
 
     They say who waits since when, for whom, and where there is room.
     """
@@ -1115,7 +1115,7 @@ def check_read(world: World, handler: Handler, effect: PortCall) -> None:
 
     It is no fence for what follows.
     """
-    if handler.job.kind == "sweep" and effect.name == "agenda":
+    if handler.job.kind == "sweep" and effect.name == "work_items":
         held = world.lease is not None and world.lease[0] == handler.slot
         demand(held, f"{handler.slot} looks for overdue orders without the lease (SUP-5)")
 
@@ -1270,6 +1270,6 @@ def _check_end(world: World) -> None:
         )
         return
     demand(has_ended(world), f"nothing can happen any more, and the order is {order.state}")
-    present = [key.split("|")[0] for key in world.agenda()]
+    present = [key.split("|")[0] for key in world.work_items()]
     expected = ["!error"] * _waits_for_operator(order) + ["!held"] * (order.hold is not None)
     demand(present == expected, f"nothing can happen any more, and this is owed: {present}")

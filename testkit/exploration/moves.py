@@ -57,7 +57,7 @@ PEOPLE = ("operator", "customer")
 """Who does something because they want to."""
 SOMEBODY = "outside"
 """Who is asked, and answers or not."""
-READS = {"load", "committed", "agenda", "acquire", "heard"}
+READS = {"load", "committed", "work_items", "acquire", "heard"}
 """Done at once: to read later is to be slow before the write, which then conflicts."""
 
 
@@ -677,7 +677,9 @@ def _set_moments(world: World) -> Iterator[datetime]:
     for part in world.parts():
         if order := part.order():
             yield from _moments_of(order, world)
-    for row in (row for key, row in world.agenda().items() if key.startswith(WorkItemKind.OUTBOX)):
+    for row in (
+        row for key, row in world.work_items().items() if key.startswith(WorkItemKind.OUTBOX)
+    ):
         yield datetime.fromisoformat(row.key.split("|")[1])
 
 

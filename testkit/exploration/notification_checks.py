@@ -177,4 +177,4 @@ def _happened(world: World) -> list[Notification]:
 
 def unsent(world: World) -> list[IndexRow]:
     """What waits in the outbox."""
-    return [row for key, row in world.agenda().items() if key.startswith(WorkItemKind.OUTBOX)]
+    return [row for key, row in world.work_items().items() if key.startswith(WorkItemKind.OUTBOX)]

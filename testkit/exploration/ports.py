@@ -42,13 +42,13 @@ class Store:
         """See `OrderStore.note`."""
         await PortCall("note", (note,))
 
-    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> Any:
-        """See `OrderStore.agenda`."""
-        return await PortCall("agenda", (bucket, start, end, limit))
+    async def work_items(self, bucket: str, start: str, end: str, limit: int) -> Any:
+        """See `OrderStore.work_items`."""
+        return await PortCall("work_items", (bucket, start, end, limit))
 
-    async def agendas(self, start: str, end: str, limit: int) -> Any:
-        """See `OrderStore.agendas`."""
-        return [await self.agenda(bucket, start, end, limit) for bucket in self.buckets]
+    async def work_items_by_bucket(self, start: str, end: str, limit: int) -> Any:
+        """See `OrderStore.work_items_by_bucket`."""
+        return [await self.work_items(bucket, start, end, limit) for bucket in self.buckets]
 
     async def announce(self, bucket: str, event: OperatorEvent) -> None:
         """See `OrderStore.announce`."""

@@ -75,8 +75,8 @@ class Rows(dict[str, tuple[int, Any]]):
         return [self[key][1] for key in sorted(self) if isinstance(self[key][1], HistoryEntry)]
 
     @cached_property
-    def agenda(self) -> dict[str, IndexRow]:
-        """Open obligations by row key."""
+    def work_items(self) -> dict[str, IndexRow]:
+        """Open work items by row key."""
         rows = {key: record for key, (_, record) in self.items() if key.startswith("!")}
         return {key: record for key, record in rows.items() if isinstance(record, IndexRow)}
 
@@ -229,9 +229,9 @@ class World:
         """Every entry, oldest first."""
         return self.rows.history
 
-    def agenda(self) -> dict[str, IndexRow]:
-        """Open obligations by row key."""
-        return self.rows.agenda
+    def work_items(self) -> dict[str, IndexRow]:
+        """Open work items by row key."""
+        return self.rows.work_items
 
     def recorded(self) -> bool:
         """Whether the order is recorded."""

@@ -118,7 +118,7 @@ async def test_open_orders_are_listed_by_the_time_of_their_last_change():
 
 @pytest.mark.proves("SUP-2")
 async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
-    """It is written with the last change, and is no row of the agenda."""
+    """It is written with the last change, and is no row of the work index."""
     for state, rows in ((PROCESSED, 1), (UNDONE, 1), (orders.in_error, 0)):
         order = state()
         entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))

@@ -115,7 +115,7 @@ def two(number=1):
 async def test_an_order_waits_in_the_lane_of_every_agent_that_it_needs():
     """And in no other; its first row alone names its list."""
     made = await shown(two())
-    rows = await made.engine.store.agenda("b00", "!", "~", 10)
+    rows = await made.engine.store.work_items("b00", "!", "~", 10)
     lanes = {row.key.split("|")[2]: row.data.get("List") for row in rows}
     assert lanes == {"payment": "Pending", "shipping": None}
 

@@ -417,7 +417,7 @@ def test_an_undo_has_a_deadline_like_any_other_step():
     change = undoing()
     deadline = LATER + change.after.step("stock").rules.timeout
     assert change.after.step("stock").complete_by == change.after.derived.complete_by == deadline
-    assert list(change.obligations()[1]) == [
+    assert list(change.work_items()[1]) == [
         f"{WorkItemKind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"
     ]
     (message,) = change.messages

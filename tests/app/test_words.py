@@ -1,4 +1,4 @@
-"""What alerts, refusals, the history and the agenda say, word for word: others read it."""
+"""What alerts, refusals, the history and the work index say, word for word: others read it."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -353,7 +353,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
     ],
     ids=["pending", "running", "in error"],
 )
-def test_the_agenda_says_what_lists_and_looks_need(order, columns):
+def test_the_work_index_says_what_lists_and_looks_need(order, columns):
     """Nothing that is null: a table has no such thing."""
     (row,) = index_rows(order).values()
     assert row.data == OF_ANY | {"UpdatedAt": order.updated_at} | columns

@@ -78,8 +78,8 @@ def claim(order, change_id="claim-1") -> Change:
     return scheduler.claim(order, NOW).identified(change_id)
 
 
-async def agenda_of(store, order_id):
-    rows = await store.agenda(bucket_of(order_id), "!", "~", 1000)
+async def work_items_of(store, order_id):
+    rows = await store.work_items(bucket_of(order_id), "!", "~", 1000)
     return [row.key for row in rows if row.order_id == order_id]
 
 
@@ -92,7 +92,7 @@ async def test_an_order_comes_back_as_it_was_recorded(made):
     assert order == orders.recorded(change.after)
     assert order.etag
     assert await made.engine.store.history(order.order_id) == [change.entry]
-    assert await agenda_of(made.engine.store, order.order_id) == list(index_rows(order))
+    assert await work_items_of(made.engine.store, order.order_id) == list(index_rows(order))
 
 
 OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, "PromisedFor": NOW}
@@ -205,12 +205,12 @@ async def test_a_property_that_becomes_null_is_gone(made):
     assert (derived.locked_by, derived.complete_by) == (None, None)
 
 
-async def test_the_agenda_follows_the_state(made):
+async def test_the_work_index_follows_the_state(made):
     """A claim removes the pending row and adds the running one, in the same transaction."""
     order = await recorded(made.engine.store)
     change = claim(order)
     await made.engine.store.commit(change)
-    assert await agenda_of(made.engine.store, order.order_id) == list(index_rows(change.after))
+    assert await work_items_of(made.engine.store, order.order_id) == list(index_rows(change.after))
 
 
 @pytest.mark.proves("FLT-12")
@@ -221,14 +221,14 @@ async def test_an_order_goes_on_after_a_newer_version_that_has_other_keys_for_wh
     with monkeypatch.context() as newer:
         newer.setattr(work_index, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
         order = await recorded(made.engine.store)
-        (newer_key,) = await agenda_of(made.engine.store, order.order_id)
+        (newer_key,) = await work_items_of(made.engine.store, order.order_id)
     assert newer_key not in index_rows(order)
     await made.engine.store.commit(change := claim(order))
-    assert await agenda_of(made.engine.store, order.order_id) == list(index_rows(change.after))
+    assert await work_items_of(made.engine.store, order.order_id) == list(index_rows(change.after))
 
 
-async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
-    """Also while the obligation stays the same: of two steps that run, one ends, and the other is due when it was."""
+async def test_what_the_work_index_says_of_an_order_follows_its_state(made):
+    """Also while the work item stays the same: of two steps that run, one ends, and the other is due when it was."""
     order = await recorded(made.engine.store)
     payment = steps.running(complete_by=NOW)
     stock = steps.running("stock", complete_by=NOW, agent="inventory")
@@ -237,28 +237,28 @@ async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     order = await made.engine.store.commit(transition(order, both, entry))
     one = orders.with_steps(order, steps.completed(stock))
     await made.engine.store.commit(transition(order, one, replace(entry, change_id="c2")))
-    rows = await made.engine.store.agenda(
+    rows = await made.engine.store.work_items(
         bucket_of(order.order_id), *work_index.all_of(work_index.WorkItemKind.RUNNING), 1000
     )
     assert [row.data["Agents"] for row in rows if row.order_id == order.order_id] == ["payment"]
 
 
-async def test_the_agenda_is_read_in_order_and_by_pages(made):
+async def test_the_work_index_is_read_in_order_and_by_pages(made):
     """Start is included, end is not, the limit holds, and the rows are sorted by key."""
     bucket = "b99"
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
         await made.engine.store.commit(submission(f"b99-{str(number) * 26}", ready_since=time))
     start = work_index.claim_lane(Priority.NORMAL, "payment")
-    (*_, last) = every = await made.engine.store.agenda(bucket, start, start + LAST, 100)
+    (*_, last) = every = await made.engine.store.work_items(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]
     end = last.key
-    rows = await made.engine.store.agenda(bucket, start, end, 100)
+    rows = await made.engine.store.work_items(bucket, start, end, 100)
     assert rows == every[:-1]
-    assert [row.key for row in await made.engine.store.agenda(bucket, start, end, 2)] == [
+    assert [row.key for row in await made.engine.store.work_items(bucket, start, end, 2)] == [
         row.key for row in rows[:2]
     ]
-    assert await made.engine.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
+    assert await made.engine.store.work_items(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
 
 
 @pytest.mark.proves("SCH-6")
@@ -356,10 +356,10 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
         work_index.all_of(work_index.WorkItemKind.PENDING),
         await outbox_rows(made.engine.store, bucket),
     )
-    rows = await made.engine.store.agenda(bucket, *pending, 10)
+    rows = await made.engine.store.work_items(bucket, *pending, 10)
     for key in (rows[1].key, unsent[1].key, f"{bad}|state"):
         await overwrite(made.engine.store, bucket, key, **UNREADABLE[wrong])
-    seen = await made.engine.store.agenda(bucket, *pending, 10)
+    seen = await made.engine.store.work_items(bucket, *pending, 10)
     assert [row.order_id for row in seen] == [one, bad, other]
     assert (seen[0], seen[2]) == (rows[0], rows[2])
     assert not seen[1].data

@@ -146,7 +146,7 @@ original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
 original_call = AgentService._call
-original_obligations = lists.index_rows
+original_index_rows = lists.index_rows
 original_idempotency_key = requests.idempotency_key
 original_lane = admission._lane
 original_fault_of = supervisor_rules.fault_of
@@ -282,12 +282,10 @@ def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
 
 
 def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
-    obligations = lists.index_rows
-
     def index_rows(order, items):
         return {
             key: row
-            for key, row in obligations(order, items).items()
+            for key, row in original_index_rows(order, items).items()
             if not key.startswith(WorkItemKind.HELD)
         }
 
@@ -601,7 +599,7 @@ def goes_on_without_the_lease() -> AbstractContextManager[Any]:
         start, end = work_index.overdue(
             self.unit_of_work.clock() - self.rules.clock_tolerance, kind
         )
-        while page := await self.unit_of_work.store.agenda(bucket, start, end, 1):
+        while page := await self.unit_of_work.store.work_items(bucket, start, end, 1):
             await self._recover_all([page[0].order_id], silent)
             start = page[0].key + " "
         return 1
@@ -907,8 +905,8 @@ def never_says_at_once_what_it_begins() -> AbstractContextManager[Any]:
 
 
 def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]:
-    def obligations(order, items):
-        rows = original_obligations(order, items)
+    def index_rows(order, items):
+        rows = original_index_rows(order, items)
         waits = order.process_state is ProcessState.PENDING
         return {
             key: row
@@ -916,7 +914,7 @@ def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]
             if waits or not key.startswith(WorkItemKind.PENDING)
         }
 
-    return patch.object(lists, "index_rows", obligations)
+    return patch.object(lists, "index_rows", index_rows)
 
 
 def writes_though_nothing_starts() -> AbstractContextManager[Any]:
@@ -969,7 +967,7 @@ def takes_the_newest_first() -> AbstractContextManager[Any]:
     return patch.object(admission, "_lane", lane)
 
 
-def names_no_agents_in_the_agenda() -> AbstractContextManager[Any]:
+def names_no_agents_in_the_work_index() -> AbstractContextManager[Any]:
     summary = lists.summary
     return patch.object(lists, "summary", lambda order: summary(order) | {"Agents": None})
 
@@ -1256,7 +1254,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
         backup_answers_without_a_time_to_live,
         REROUTED,
     ),
-    "AGT-10 names no agents in the agenda": (names_no_agents_in_the_agenda, UNDISTURBED),
+    "AGT-10 names no agents in the work index": (names_no_agents_in_the_work_index, UNDISTURBED),
     "WRK-2 claims more than fits": (claims_more_than_fits, URGENT_FIRST),
     "SCH-11 takes normal orders first": (takes_normal_orders_first, URGENT_FIRST),
     "SCH-11 ends the poll at a row that nobody can read": (
@@ -1359,8 +1357,8 @@ MESSAGE_OF: Mapping[str, str] = {
     "AGT-3 asks a stranger once its agent is gone": "may have been done at payment, and goes to",
     "AGT-8 forgets the pause that an agent names": "AGT-8",
     "AGT-12 undoes by a forgotten key": "the order is called undone, but these rounds stand",
-    "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
-    "SUB-9 dates the first steps alone": r"the agenda holds .*, owed is .*\|later\|",
+    "SCH-16 takes a pause for a chosen time": "waits since|the work index holds",
+    "SUB-9 dates the first steps alone": r"the work index holds .*, owed is .*\|later\|",
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
     "SUP-6 undoes in the recovery": "the supervisor begins to undo",
     "SUP-3 undoes what a gateway turned away": "was turned away, and the order is undone",
@@ -1382,7 +1380,7 @@ MESSAGE_OF: Mapping[str, str] = {
     "ANS-2 never sweeps what waits": "no end can be reached",
     "ANS-3 counts an answer twice": "answered more than once",
     "ANS-4 takes answers of what was withdrawn": "and is Completed .ANS-4",
-    "SCH-10 starts what comes after an early answer": "the agenda holds",
+    "SCH-10 starts what comes after an early answer": "the work index holds",
     "FLT-12 gives up what a newer provider may have done": "whose provider it does not know",
     "OPR-7 holds and lets the deadline pass": "moves by the time held",
     "SUB-3 compares with the priority of now": "SUB-3",

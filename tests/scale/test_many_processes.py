@@ -194,13 +194,13 @@ async def test_a_process_that_has_just_begun_lets_its_first_replies_wait_for_its
     world.now += seconds(3)
     await world.tell("payment", rate=100.0)
     await one.poll()
-    requests, agenda = world.requests(), world.store.agenda
+    requests, work_items = world.requests(), world.store.work_items
 
     async def takes_time(*asked):
         await asyncio.sleep(0.01)
-        return await agenda(*asked)
+        return await work_items(*asked)
 
-    world.store.agenda = takes_time
+    world.store.work_items = takes_time
     await world.tell("inventory", rate=100.0)
     await run_all(other.receive(answer_to(request, result={}), "payment") for request in requests)
     assert len(requests) == len(world.requests("inventory")) == 32

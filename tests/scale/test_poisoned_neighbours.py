@@ -66,13 +66,13 @@ def no_row(kind):
 
 
 async def is_not_there(there, order_id):
-    """Somebody has deleted its rows, but not what stands in the agenda."""
+    """Somebody has deleted its rows, but not what stands in the work index."""
     for kind in ("|order", "|state"):
         await no_row(kind)(there, order_id)
 
 
 def elsewhere(kind, place):
-    """Its row in the agenda has a key that means nothing."""
+    """Its row in the work index has a key that means nothing."""
 
     async def spoil(there, order_id):
         rows, key = there.rows(order_id), there.key(order_id, kind)
@@ -132,7 +132,7 @@ def too_large():
 
 async def bucket_is_away(there, order_id):
     """Nothing in its partition can be read or written; the others have another one."""
-    for name in ("load", "commit", "agenda"):
+    for name in ("load", "commit", "work_items"):
         await fails("store", name, UnavailableError)(there, bucket_of(order_id))
 
 

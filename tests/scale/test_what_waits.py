@@ -75,7 +75,7 @@ class Waits:
         rows = [
             row
             for bucket in self.store.buckets
-            for row in self.do(self.store.agenda(bucket, *all_of(WorkItemKind.OUTBOX), 100))
+            for row in self.do(self.store.work_items(bucket, *all_of(WorkItemKind.OUTBOX), 100))
         ]
         of_it = [
             row for row in rows if self.id in f"{row.data.get('Subject')}{row.data.get('Data')}"

@@ -120,10 +120,10 @@ class GrownClaim:
         return await self.client.actions(self.id, agents or AGENTS)
 
     async def owes_nothing(self) -> None:
-        """Wait until no obligation is left; notices go out within a second."""
+        """Wait until no work item is left; notices go out within a second."""
 
         async def is_at_rest() -> bool:
-            return await self.client.agenda_of(self.id) == []
+            return await self.client.work_items_of(self.id) == []
 
         await eventually(is_at_rest)
 

@@ -143,7 +143,7 @@ class Client:
     async def rows_of(self, order_id: str) -> dict[str, dict[str, Any]]:
         return await self.rows(order_id, f"{order_id}~", order_id[:3])
 
-    async def agenda_of(self, order_id: str) -> list[str]:
+    async def work_items_of(self, order_id: str) -> list[str]:
         rows = await self.rows("!", "!~", order_id[:3])
         return [key for key in rows if order_id in key]
 

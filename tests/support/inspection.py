@@ -31,7 +31,7 @@ async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[
 
 
 async def unfinished(client: Client, order_ids: Iterable[str]) -> set[str]:
-    """Those of the orders that wait or are in progress. It reads the agenda, which is short: ask this while waiting."""
+    """Those of the orders that wait or are in progress. It reads the work index, which is short: ask this while waiting."""
     wanted = set(order_ids)
     rows = await _rows(client, {order_id[:3]: ("!pending", "!running~") for order_id in wanted})
     return {row["RowKey"].rpartition("|")[2] for row in rows} & wanted

@@ -153,7 +153,7 @@ class Street(Scheduling):
         return self.store.table.partitions[bucket_of(order_id)]
 
     def key(self, order_id, kind):
-        """The row of this kind of an order, its own or one of the agenda."""
+        """The row of this kind of an order, its own or one of the work index."""
         rows = self.rows(order_id)
         (key,) = (key for key in rows if order_id in key and kind in key)
         return key
@@ -238,7 +238,7 @@ class Street(Scheduling):
         store, parts = self.store, self.parts
         subjects = {event.subject for event in parts.events.published}
         told = {message.correlation_id for message in parts.bus.sent}
-        rows = await store.agenda(BUCKET, *all_of(WorkItemKind.ERROR), 5000)
+        rows = await store.work_items(BUCKET, *all_of(WorkItemKind.ERROR), 5000)
         listed = {listed_as(row, ProcessState.ERROR).order_id for row in rows}
         for name, order_id in self.others.items():
             order = await store.load(order_id)

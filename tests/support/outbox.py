@@ -6,7 +6,7 @@ from engine.storage import outbox
 
 async def outbox_rows(store, bucket, limit=10_000):
     """The rows of the outbox of a bucket, due or not."""
-    return await store.agenda(bucket, *all_of(WorkItemKind.OUTBOX), limit)
+    return await store.work_items(bucket, *all_of(WorkItemKind.OUTBOX), limit)
 
 
 async def pending_events(store, *buckets):

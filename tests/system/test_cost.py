@@ -35,7 +35,7 @@ class Cost:
 
     @property
     def entities(self):
-        """Order, state, history, agenda; state, history and two of the agenda each time; at the end one, and one lists it."""
+        """Order, state, history, work index; state, history and two of the work index each time; at the end one, and one lists it."""
         return 4 + 4 * self.steps + 4
 
     @property

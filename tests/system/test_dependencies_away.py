@@ -151,7 +151,7 @@ async def test_an_alert_arrives_after_event_grid_was_away(lasting):
     stack, client = lasting
 
     async def outbox():
-        return [key for key in await client.agenda_of(order_id) if key.startswith("!outbox|")]
+        return [key for key in await client.work_items_of(order_id) if key.startswith("!outbox|")]
 
     async def confirmed():
         waiting = await outbox()

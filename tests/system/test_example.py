@@ -25,7 +25,7 @@ async def placed_to_fail(client, stack, mode, workflow, **more):
 
 @pytest.mark.proves("SUB-1", "SUB-2", "SCH-5", "AGT-1")
 async def test_an_order_is_processed_and_leaves_nothing_to_do(client):
-    """Its rows have the documented names; the agenda is empty."""
+    """Its rows have the documented names; the work index is empty."""
     order_id = await client.place()
     await client.until(order_id, "Processed")
     rows = await client.rows_of(order_id)
@@ -40,7 +40,7 @@ async def test_an_order_is_processed_and_leaves_nothing_to_do(client):
     assert (step["Name"], step["State"], step["Attempts"]) == ("payment", "Completed", 1)
     assert step["Effect"]["Key"]["Agent"] == "payment"
     assert len([key for key in rows if "|history|" in key]) == state["Version"] == 6
-    assert await client.agenda_of(order_id) == []
+    assert await client.work_items_of(order_id) == []
 
 
 @pytest.mark.proves("SUB-6")

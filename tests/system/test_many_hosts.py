@@ -51,7 +51,7 @@ async def right_at_last(client, orders, actions):
     await until_processed(client, orders)
     for order in await orders_of(client, orders):
         assert claims_and_recoveries_alternate(order), order["history"]
-        assert await client.agenda_of(order["orderId"]) == []
+        assert await client.work_items_of(order["orderId"]) == []
     done = await client.all_actions()
     assert {order_id: done[order_id] for order_id in orders} == dict.fromkeys(orders, actions)
 

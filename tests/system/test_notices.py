@@ -29,7 +29,7 @@ async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nob
         ]
         return (
             alerts
-            if not [key for key in await client.agenda_of(lost) if "!outbox" in key]
+            if not [key for key in await client.work_items_of(lost) if "!outbox" in key]
             else None
         )
 

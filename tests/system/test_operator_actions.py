@@ -179,7 +179,7 @@ async def cancelled_at(client, stack, step, mode, moment):
     left = standing(await client.actions(order_id))
 
     async def owes_nothing():
-        return await client.agenda_of(order_id) == []  # once its alert is sent
+        return await client.work_items_of(order_id) == []  # once its alert is sent
 
     await eventually(owes_nothing)
     good = not left and claims_and_recoveries_alternate(order)

@@ -44,7 +44,7 @@ async def test_the_steps_run_in_their_order_and_side_by_side(client, stack):
         [("shipment", 1)],
         [("capture", 1)],
     ]
-    assert await client.agenda_of(order_id) == []
+    assert await client.work_items_of(order_id) == []
 
 
 WAYS, POLICIES = ("hang", "late", "down", "flaky", "reject"), ("error", "undo")

@@ -62,7 +62,7 @@ class SimulatedOrder:
     running: Mapping[str, int] = field(default_factory=dict)
     """By step, the version with which it began, which stands for its complete-by time."""
 
-    def agenda(self, workflow: WorkflowDefinition) -> set[str]:
+    def work_items(self, workflow: WorkflowDefinition) -> set[str]:
         """Return the keys of what is owed."""
         pending = {f"pending {step.capability}" for step in self.startable(workflow)}
         return pending | {f"running {began}" for began in sorted(self.running.values())[:1]}

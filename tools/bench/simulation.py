@@ -256,7 +256,7 @@ class Simulation:
         process.looked_at = self.env.now
         rows = Counter(dict.fromkeys(range(self.setup.buckets), 0))
         for number, order in self._orders.items():
-            rows[self._buckets[number]] += len(order.agenda(self.setup.workflow))
+            rows[self._buckets[number]] += len(order.work_items(self.setup.workflow))
         queries = 1 + sum(
             1 + ceil(max(0, found - FIRST_PAGE + 1) / PAGE) for found in rows.values()
         )
@@ -286,7 +286,9 @@ class Simulation:
     def _change(
         self, process: SimulatedProcess, number: int, before: SimulatedOrder, after: SimulatedOrder
     ) -> Work:
-        rows_before, rows_after = (order.agenda(self.setup.workflow) for order in (before, after))
+        rows_before, rows_after = (
+            order.work_items(self.setup.workflow) for order in (before, after)
+        )
         listed = int(after.done == self._steps.keys())  # the row that lists an ended order
         entities = 2 + len(rows_before - rows_after) + len(rows_after) + listed
         if not (yield from self._commit(process, number, before, after, entities)):

@@ -97,7 +97,7 @@ def test_the_last_valid_reply_makes_the_order_processed():
     assert after.state == Processed()
     assert (after.derived.locked_by, after.derived.complete_by) == (None, None)
     assert (step.state, step.result) == (Completed(), {"reference": "p-1"})
-    gone, pending = change.obligations()
+    gone, pending = change.work_items()
     assert gone == [item.key for item in order.derived.work_items]
     assert len(gone) == 1
     assert not [key for key in pending if key.startswith("!")]

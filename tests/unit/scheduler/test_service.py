@@ -279,7 +279,7 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
 
 @pytest.mark.proves("WRK-2")
 async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs():
-    """What the agenda says of a running order is said anew when one of its steps has ended."""
+    """What the work index says of a running order is said anew when one of its steps has ended."""
     steps = (step("payment"), step("stock", capability="inventory"))
     world = Scheduling(
         WorkflowDefinition(name="both", version=1, steps=steps), most=4 // REQUESTS_PER_CALL
@@ -337,13 +337,13 @@ def conflicts_for_ever(world, order_id):
     world.store.commit = commit_others
 
 
-def has_a_broken_agenda_row(world, order_id):
+def has_a_broken_index_row(world, order_id):
     rows = world.store.table.partitions[bucket_of(order_id)]
     (key,) = (key for key in rows if key.startswith("!pending") and key.endswith(order_id))
     rows[key] = (1, entity(bucket_of(order_id), key, {}))
 
 
-BROKEN = (is_not_there, cannot_be_read, conflicts_for_ever, has_a_broken_agenda_row)
+BROKEN = (is_not_there, cannot_be_read, conflicts_for_ever, has_a_broken_index_row)
 
 
 @pytest.mark.proves("SCH-1", "SCH-2", "FLT-6")
@@ -712,12 +712,12 @@ async def test_a_bucket_that_is_away_lends_nobody_its_slots():
     await one.poll()
     assert set(claimed(world)) == set(runs)
     await recorded(world, 1, "b03")
-    agenda = world.store.agenda
+    work_items = world.store.work_items
 
     async def of_others(bucket, *query):
-        return await (away() if bucket == "b01" else agenda(bucket, *query))
+        return await (away() if bucket == "b01" else work_items(bucket, *query))
 
-    with patch.object(world.store, "agenda", of_others):
+    with patch.object(world.store, "work_items", of_others):
         for _ in range(3):
             world.now += LOOK_INTERVAL
             await one.poll()

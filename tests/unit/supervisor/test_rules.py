@@ -190,7 +190,7 @@ def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
 
 @pytest.mark.proves("SUP-2", "SUP-3")
 def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_other():
-    """Nobody has the order; the agenda says when that step is due."""
+    """Nobody has the order; the work index says when that step is due."""
     one_expires = [runs("s0"), runs("s1", complete_by=NOW + seconds(60))]
     after = supervisor.recover(orders.processing(steps=one_expires), NOW + seconds(7)).after
     assert after.process_state is ProcessState.PENDING

@@ -103,19 +103,19 @@ async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
     first, second = (
         world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2")
     )
-    agenda = world.store.agenda
+    work_items = world.store.work_items
 
     async def slowly(*query):
-        page = await agenda(*query)
+        page = await work_items(*query)
         if page:
             world.now += LEASE
         return page
 
-    world.store.agenda = slowly
+    world.store.work_items = slowly
     assert await first.sweep() == PAGE
     assert await recovered(world, ids) == ids[:PAGE]
     assert caplog.records == []
-    world.store.agenda = agenda
+    world.store.work_items = work_items
     assert await second.sweep() == 5
     assert [record.message for record in caplog.records] == ["supervisor.swept"]
     assert await recovered(world, ids) == ids
@@ -150,7 +150,7 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
 
 
 OUTAGES = {
-    "looking": ("agenda", lambda bucket, *_: bucket),
+    "looking": ("work_items", lambda bucket, *_: bucket),
     "recovering": ("commit", lambda change: change.after.order_id),
 }
 
@@ -320,11 +320,11 @@ async def test_a_sweep_is_one_although_silence_cannot_be_told(world):
 async def test_silence_is_told_although_a_bucket_is_away(world):
     """What the others show is known."""
     await unheard(world, 1, "b03", "b05")
-    agenda = world.store.agenda
+    work_items = world.store.work_items
 
     async def of_others(bucket, *query):
-        return await (away() if bucket == "b05" else agenda(bucket, *query))
+        return await (away() if bucket == "b05" else work_items(bucket, *query))
 
-    with patch.object(world.store, "agenda", of_others), pytest.raises(ExceptionGroup):
+    with patch.object(world.store, "work_items", of_others), pytest.raises(ExceptionGroup):
         await world.supervisor.sweep()
     assert await silences(world) == [("payment", NOW)]

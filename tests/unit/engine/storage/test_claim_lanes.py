@@ -1,4 +1,4 @@
-"""The agenda of an order that can go on, and what it costs to find those to claim."""
+"""The work index of an order that can go on, and what it costs to find those to claim."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -143,8 +143,8 @@ class Counted(MemoryStateStore):
         self.queries = []
         self.number = 0
 
-    async def agenda(self, *query):
-        rows = await super().agenda(*query)
+    async def work_items(self, *query):
+        rows = await super().work_items(*query)
         self.queries.append(len(rows))
         return rows
 

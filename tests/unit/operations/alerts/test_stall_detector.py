@@ -354,9 +354,11 @@ async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
     detector, store = await watched(
         *(overdue_since(-seconds(60), f"b03-{number:026d}") for number in range(PAGE + 1))
     )
-    with patch.object(store, "agenda", AsyncMock(wraps=store.agenda)) as agenda:
+    with patch.object(store, "work_items", AsyncMock(wraps=store.work_items)) as work_items:
         await detector.check()
-    running = [call.args for call in agenda.await_args_list if call.args[1].startswith("!running")]
+    running = [
+        call.args for call in work_items.await_args_list if call.args[1].startswith("!running")
+    ]
     assert len(running) == len(store.buckets)
     assert all(end <= f"!running|{sortable(NOW - seconds(120))}" for _, _, end, _ in running)
 

@@ -155,15 +155,15 @@ async def test_a_clock_that_was_put_back_hides_nothing(world):
 
 
 def away(bucket):
-    """Let a bucket be away, as seen by whoever reads an agenda."""
+    """Let a bucket be away, as seen by whoever reads a work index."""
 
-    async def agenda(store, asked, *about):
+    async def work_items(store, asked, *about):
         if asked == bucket:
             raise UnavailableError("away")
         return await read(store, asked, *about)
 
-    read = OrderStore.agenda
-    return patch.object(OrderStore, "agenda", agenda)
+    read = OrderStore.work_items
+    return patch.object(OrderStore, "work_items", work_items)
 
 
 @pytest.mark.proves("ALR-1")
@@ -186,6 +186,6 @@ async def test_the_overview_shares_what_was_read_for_the_alerts(world):
     await fails(world, attempt=1)
     await world.app.operations.services.alerts.causes()
     world.now += seconds(1)
-    with patch.object(OrderStore, "agenda", side_effect=AssertionError("read again")):
+    with patch.object(OrderStore, "work_items", side_effect=AssertionError("read again")):
         overview = await world.app.operations.services.overview.look()
     assert overview.open_orders["Error"].count == 1

@@ -90,7 +90,7 @@ def later():
 
 
 @pytest.mark.proves("OPR-11")
-async def test_an_order_comes_back_with_its_history_and_an_agenda_of_its_own():
+async def test_an_order_comes_back_with_its_history_and_work_items_of_its_own():
     """In the state in which it was copied; the history says when that was, and who restored it."""
     world = World()
     await world.submitted(workflow=ORDERS)
@@ -106,7 +106,7 @@ async def test_an_order_comes_back_with_its_history_and_an_agenda_of_its_own():
     assert history[:-1] == await world.store.history(ORDER_ID)
     assert (history[-1].event, history[-1].actor) == ("restored", "operator/grace")
     assert history[-1].detail == "from a copy of 2026-01-31 08:15:00 UTC: the account is gone"
-    rows = await there.store.agenda("b03", *work_index.everything(), 100)
+    rows = await there.store.work_items("b03", *work_index.everything(), 100)
     assert {row.key for row in rows} == set(index_rows(order)) == keys_of(order)
     assert there.parts.bus.sent == []
 
@@ -429,14 +429,14 @@ async def test_nothing_is_sent_by_a_restoring():
 
 
 async def test_an_order_whose_chosen_time_is_over_by_now_may_begin():
-    """Its row in the agenda is another one than when it was copied."""
+    """Its row in the work index is another one than when it was copied."""
     world = World()
     await world.submitted(extra=',"notBefore":"2026-01-31T08:30:00Z"')
     there = later()
     assert (await restore(there, await copied(world))).restored == 1
     order = await there.order()
     assert order.derived.not_before is None
-    rows = await there.store.agenda("b03", *work_index.everything(), 100)
+    rows = await there.store.work_items("b03", *work_index.everything(), 100)
     assert {row.key for row in rows} == keys_of(order) == set(index_rows(order))
 
 

@@ -189,7 +189,7 @@ async def operations(view, made):
     return counted
 
 
-async def test_a_look_reads_the_agenda_once_and_costs_no_more_than_the_overview(made):
+async def test_a_look_reads_the_work_index_once_and_costs_no_more_than_the_overview(made):
     """One query for each bucket, the health of the agents, and the last sweep; nothing is written."""
     for _ in range(10):
         order = await recorded(made)

@@ -96,7 +96,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
 
 @pytest.mark.proves("OPR-1")
 async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and_its_age():
-    """As its row in the agenda says it, without loading the order."""
+    """As its row in the work index says it, without loading the order."""
     made, order = app_at(), orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
