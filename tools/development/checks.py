@@ -17,23 +17,23 @@ from development.business import packages
 from development.servicebus_config import ROOT
 
 Contract = Mapping[str, Any]
-FRONT = {"rules", "service", "triggers"}
+HTTP_SIDE = {"rules", "service", "triggers"}
 """The modules of a business that answer calls over HTTP; all others declare."""
-OF_THE_FRONT = (
+OF_HTTP_SIDE = (
     "engine.http",
     "engine.pages",
     "engine.public_api",
     "engine.runtime",
     "engine.storage",
 )
-"""The rooms on which only the front door of a business stands."""
+"""The packages that only the HTTP side of a business imports."""
 HIDDEN = (
     *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
     *("functions_alone", "development", "bootstrap", "testkit"),
 )
 """What a business does not import, beside the roles and the other businesses.
 
-Of the engine it imports the records of an order, which its front door shows.
+Of the engine it imports the records of an order, which its HTTP side shows.
 """
 
 
@@ -73,14 +73,14 @@ def _contracts(
             **_forbidden(
                 f"{package} knows neither roles, nor adapters, nor another business",
                 [f"{package}.{name}" for name in modules],
-                [*(role for role in roles if role not in OF_THE_FRONT), *HIDDEN, *others],
+                [*(role for role in roles if role not in OF_HTTP_SIDE), *HIDDEN, *others],
             ),
             "allow_indirect_imports": True,
         }
         yield _forbidden(
-            f"Only the front door of {package} knows {' and '.join(OF_THE_FRONT)}",
-            [f"{package}.{name}" for name in modules if name not in FRONT],
-            OF_THE_FRONT,
+            f"Only the HTTP side of {package} knows {' and '.join(OF_HTTP_SIDE)}",
+            [f"{package}.{name}" for name in modules if name not in HTTP_SIDE],
+            OF_HTTP_SIDE,
         )
         yield from _of_entry(package, modules)
 
@@ -110,7 +110,7 @@ def _forbidden(name: str, source: Sequence[str], forbidden: Sequence[str]) -> Co
 
 
 def _roles(root: Path) -> Sequence[str]:
-    """Return the rooms that `pyproject.toml` keeps independent of each other."""
+    """Return the packages that `pyproject.toml` keeps independent of each other."""
     contracts = _pyproject(root)["importlinter"]["contracts"]
     roles: list[str] = next(
         contract["modules"] for contract in contracts if contract["type"] == "independence"
