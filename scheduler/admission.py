@@ -27,7 +27,7 @@ from engine.domain.work_index import NO_AGENT, IndexRow
 from engine.ports import Clock
 from engine.storage.agent_health import FRESH, AgentHealth, closed_until
 
-LOOK_INTERVAL = timedelta(seconds=1)
+REFRESH_INTERVAL = timedelta(seconds=1)
 """Time between two looks of a process that has work to do."""
 
 PROBE_REQUESTS = 3
@@ -129,9 +129,9 @@ class Admission:
     clock: Clock
     health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
-    has_looked: bool = False
+    has_refreshed: bool = False
     """Whether a look has succeeded; until then other processes may use all the room."""
-    _looked_at: datetime | None = None
+    _refreshed_at: datetime | None = None
     _runs_at: dict[str, Sequence[str]] = field(default_factory=dict)
     """The agents at which the steps of each order run."""
     _open: Counter[str] = field(default_factory=Counter)
@@ -160,9 +160,9 @@ class Admission:
         if the clock was put back.
         """
         now = self.clock()
-        if not at_once and self._looked_at and abs(now - self._looked_at) < LOOK_INTERVAL:
+        if not at_once and self._refreshed_at and abs(now - self._refreshed_at) < REFRESH_INTERVAL:
             return False
-        self._looked_at = now
+        self._refreshed_at = now
         self._has_left = False
         self._at_work = +self._at_work
         self._touched = set(self._at_work)
@@ -180,7 +180,7 @@ class Admission:
         The old belief stays for orders that were changed here since the look began, for the
         `unseen` buckets, and for the agents' health if `health` is None.
         """
-        self.has_looked = True
+        self.has_refreshed = True
         seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
         known = {
             name: agents
@@ -243,7 +243,7 @@ class Admission:
         The steps of the order count as running at `runs_at`, and the slots that it holds elsewhere
         as free. The given `reports` count as if they were known.
         """
-        if not self.has_looked:
+        if not self.has_refreshed:
             return {}
         health, open_then = self._with_reports(reports), self._open.copy()
         open_then.subtract(self._runs_at.get(order_id, ()))
@@ -360,7 +360,7 @@ class Admission:
     def _is_news(self, candidate: Candidate) -> bool:
         """Whether it was announced here since the last look began: the look may have missed it."""
         announced_at = self._announced.get(candidate.order_id)
-        return bool(announced_at and self._looked_at and announced_at >= self._looked_at)
+        return bool(announced_at and self._refreshed_at and announced_at >= self._refreshed_at)
 
 
 def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:

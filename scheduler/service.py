@@ -20,7 +20,7 @@ from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_reported
-from engine.storage.claim_lanes import BucketLook
+from engine.storage.claim_lanes import BucketReader
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.unit_of_work import UnitOfWork
 from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, health_from_reply
@@ -70,10 +70,10 @@ class SchedulerService:
                 since=order_ready.since or self.unit_of_work.clock(),
             )
         )
-        await self._look()
+        await self._refresh()
         await self._claim_what_fits()
         if self.admission.may_have_capacity(order_ready.order_id):
-            await self._look(at_once=True)
+            await self._refresh(at_once=True)
             await self._claim_what_fits()
         return not order_ready.again and self.admission.leave_behind(order_ready.order_id)
 
@@ -83,7 +83,7 @@ class SchedulerService:
         Then claim orders that waited for the slot. Those for other agents at work are left to the
         processes that hear from these, or they would all claim the same ones at the same time.
         """
-        await _beside_a_reply(self._look())
+        await _beside_a_reply(self._refresh())
         order_id, decide = reply.order_id, partial(self._received, reply, agent)
         try:
             if not await self._may_claim():
@@ -134,7 +134,7 @@ class SchedulerService:
 
     async def poll(self) -> None:
         """Claim orders that no wake-up and no reply has led to (SCH-1)."""
-        await self._look(at_once=True)
+        await self._refresh(at_once=True)
         await self._claim_what_fits()
 
     async def _claim_what_fits(self, agent: str | None = None) -> None:
@@ -196,36 +196,36 @@ class SchedulerService:
             order, now, self.admission.capacity_for(order.order_id, _agents(order))
         )
 
-    async def _look(self, *, at_once: bool = False) -> None:
+    async def _refresh(self, *, at_once: bool = False) -> None:
         """Read the open requests, the waiting orders and the agents' health, if a look is due.
 
         Callers wait for another caller's look only before the first one has succeeded: without it
         there is no capacity.
         """
         waits = self._looking.locked()
-        if waits and self.admission.has_looked:
+        if waits and self.admission.has_refreshed:
             return
         async with self._looking:
-            if waits and self.admission.has_looked:  # another caller has looked meanwhile
+            if waits and self.admission.has_refreshed:  # another caller has looked meanwhile
                 return
             if self.admission.begin_refresh(at_once=at_once):
                 await self._see()
 
     async def _see(self) -> None:
         store, now = self.unit_of_work.store, self.unit_of_work.clock()
-        looks = await store.read_buckets(partial(self._look_into, now))
+        looks = await store.read_buckets(partial(self._read_bucket, now))
         health = await self._health(now)
         running = chain.from_iterable(look.running for look in looks.values())
         waiting = chain.from_iterable(look.chosen for look in looks.values())
         self.admission.refresh(running, waiting, health, set(store.buckets) - looks.keys())
 
-    async def _look_into(self, now: datetime, bucket: str) -> BucketLook[Candidate]:
+    async def _read_bucket(self, now: datetime, bucket: str) -> BucketReader[Candidate]:
         """Look at the orders of a bucket.
 
         An overdue step takes no slot: its agent has stopped, even if no supervisor can recover it.
         """
         choose = partial(self._candidate, now)
-        look = BucketLook(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
+        look = BucketReader(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
         await look.at_all(
             now - self.rules.clock_tolerance,
             sum(capacity.most for capacity in self.admission.capacity.values()),

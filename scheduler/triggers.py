@@ -29,12 +29,12 @@ from engine.runtime.functions import (
 )
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival
-from scheduler.admission import LOOK_INTERVAL
+from scheduler.admission import REFRESH_INTERVAL
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 
 log = logging.getLogger(__name__)
 
-ONCE_MORE = WAKE_UP_TIME + 3 * LOOK_INTERVAL
+ONCE_MORE = WAKE_UP_TIME + 3 * REFRESH_INTERVAL
 """Time until a wake-up comes again.
 
 By then every process has looked since `WAKE_UP_TIME` ended, so all of them may claim the order and

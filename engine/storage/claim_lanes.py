@@ -20,7 +20,7 @@ LONG_PAGE = 1000
 
 
 @dataclass
-class BucketLook(Generic[T]):
+class BucketReader(Generic[T]):
     """One look into a bucket: the first pending orders of each lane, and perhaps running orders.
 
     Orders that wait for a later time come after those that may be claimed. Reading of a lane goes

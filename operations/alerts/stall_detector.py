@@ -25,7 +25,7 @@ from engine.storage.agent_health import (
     hold_of,
     unresponsive_since,
 )
-from engine.storage.claim_lanes import PAGE, BucketLook
+from engine.storage.claim_lanes import PAGE, BucketReader
 from engine.storage.conditions import ConditionLog
 from engine.storage.orders import OrderStore
 from engine.storage.sweeps import SweepLog
@@ -114,7 +114,7 @@ class StallDetector:
                 waiting.append(row)
             return row if due < late else None
 
-        look = BucketLook(
+        look = BucketReader(
             store=self.store, bucket=bucket, due=late, choose=is_late, passed_over=(late, ahead)
         )
         await look.at_pending()

@@ -23,7 +23,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.alert_log import AlertLog
-from operations.api.outbox import Look, OutboxReader
+from operations.api.outbox import OutboxReader, WorkIndexReading
 from operations.api.requests import AlertsPage, Key, OperatorRequest
 from operations.api.views import cut
 
@@ -181,7 +181,7 @@ ENDS = {info.alert for info in STATUS_INFO.values() if info.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 
-def is_over(event: OperatorEvent, pending: Look | None) -> bool:
+def is_over(event: OperatorEvent, pending: WorkIndexReading | None) -> bool:
     """Whether the occasion of the event is certainly over.
 
     A condition says so itself. An order that was undone completely needs no operator, so its alert
@@ -236,7 +236,7 @@ class AlertService:
         """
         about_orders = any(alert.event.type in ENDS for alert in found)
         try:
-            pending = await self.outbox_reader.look() if about_orders else None
+            pending = await self.outbox_reader.read() if about_orders else None
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()

@@ -17,7 +17,7 @@ from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
 from engine.storage.sweeps import Sweep, SweepLog
-from operations.api.outbox import Look, OutboxReader
+from operations.api.outbox import OutboxReader, WorkIndexReading
 from operations.api.overview import RECENT
 from operations.api.requests import SHARED, Reading
 from operations.api.views import ListedOrder, listed
@@ -141,7 +141,7 @@ class LiveService:
     async def look(self, reading: Reading = SHARED) -> Live:
         """Show where each open order stands; raises `UnavailableError`, alone or in a group."""
         pending = await (
-            self.outbox_reader.look() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
+            self.outbox_reader.read() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
         )
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
@@ -165,7 +165,7 @@ class LiveService:
             return None
 
 
-def newest(pending: Look) -> list[ListedOrder]:
+def newest(pending: WorkIndexReading) -> list[ListedOrder]:
     """Return each open order as its newest row says, the oldest order first.
 
     A row keeps what it said when a later change left its key as it was.

@@ -16,7 +16,7 @@ MAX_COUNTED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class WorkIndexReading:
     """A reading of the work index, which may be incomplete."""
 
     at: datetime
@@ -51,17 +51,17 @@ class OutboxReader:
 
     store: OrderStore
     clock: Clock
-    _last: list[Look] = field(default_factory=list)
+    _last: list[WorkIndexReading] = field(default_factory=list)
 
-    async def recent(self, kept: timedelta) -> Look:
-        """Return a reading younger than `kept`, a new one if need be; raises as `look` does.
+    async def recent(self, kept: timedelta) -> WorkIndexReading:
+        """Return a reading younger than `kept`, a new one if need be; raises as `read` does.
 
         It may be older than an action that was made just now, perhaps by another host.
         """
         age = self.clock() - self._last[0].at if self._last else kept
-        return self._last[0] if timedelta(0) <= age < kept else await self.look()
+        return self._last[0] if timedelta(0) <= age < kept else await self.read()
 
-    async def look(self) -> Look:
+    async def read(self) -> WorkIndexReading:
         """Read the work index of all buckets that answer; raises `ExceptionGroup` if none does."""
         at, found = self.clock(), await self.store.read_buckets(self._pending_in)
         rows: dict[WorkItemKind, list[IndexRow]] = {kind: [] for kind in work_index.DUE}
@@ -71,7 +71,9 @@ class OutboxReader:
                 rows[kind] += (row for row in read if _kind(row) == kind)
                 if kind not in more:
                     whole.add((bucket, kind))
-        self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))]
+        self._last[:] = [
+            WorkIndexReading(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))
+        ]
         return self._last[0]
 
     async def _pending_in(self, bucket: str) -> tuple[Sequence[IndexRow], Set[str]]:

@@ -18,7 +18,7 @@ from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
 from engine.storage.figures import Figures, FiguresLog, minute_of
 from engine.storage.sweeps import Sweep, SweepLog
 from operations.api.agents import HeldAgent, held_agent
-from operations.api.outbox import Look, OutboxReader
+from operations.api.outbox import OutboxReader, WorkIndexReading
 from operations.api.poison import PoisonService
 from operations.api.requests import SHARED, FollowRequest, Reading
 from operations.api.views import ListedOrder, listed
@@ -145,7 +145,7 @@ class OverviewService:
     async def look(self, reading: Reading = SHARED) -> Overview:
         """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
         pending = await (
-            self.outbox_reader.look() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
+            self.outbox_reader.read() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
         )
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
@@ -172,7 +172,7 @@ class OverviewService:
         They are read after the call came, and so after the action: an order that is in `Error` then
         has failed since. Raises `UnavailableError`, alone or in a group.
         """
-        pending = await self.outbox_reader.look()
+        pending = await self.outbox_reader.read()
         found: dict[str, list[str]] = {"failed": [], "under_way": [], "over": []}
         for order_id in dict.fromkeys(request.orders):
             found[_stands(pending, order_id)].append(order_id)
@@ -221,7 +221,7 @@ def _waiting_for(orders: list[ListedOrder]) -> WaitingOrders:
     )
 
 
-def _listed(pending: Look, name: str) -> Count:
+def _listed(pending: WorkIndexReading, name: str) -> Count:
     """Count the orders of a list; one whose row cannot be read is counted where the row is."""
     kind = LISTS[name]
     rows = (row for row in pending.rows[kind] if row.fault or row.data.get("List") == name)
@@ -229,7 +229,9 @@ def _listed(pending: Look, name: str) -> Count:
 
 
 def _count(
-    pending: Look, kind: WorkItemKind, counted: Callable[[IndexRow], bool] = lambda _: True
+    pending: WorkIndexReading,
+    kind: WorkItemKind,
+    counted: Callable[[IndexRow], bool] = lambda _: True,
 ) -> Count:
     return Count(count=sum(map(counted, pending.rows[kind])), at_least=pending.more(kind))
 
@@ -241,7 +243,7 @@ async def _waiting(queue: TextQueue) -> int | None:
         return None
 
 
-def _stands(pending: Look, order_id: str) -> str:
+def _stands(pending: WorkIndexReading, order_id: str) -> str:
     """Return where an order is, as its work items say; it is over if nothing is due."""
     if order_id in pending.orders[WorkItemKind.ERROR]:
         return "failed"

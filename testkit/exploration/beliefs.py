@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.ports import Clock
-from scheduler.admission import ANNOUNCED_FOR, LOOK_INTERVAL, NORMAL_PRIORITY_SHARE, Admission
+from scheduler.admission import ANNOUNCED_FOR, NORMAL_PRIORITY_SHARE, REFRESH_INTERVAL, Admission
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:
@@ -27,9 +27,9 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def next_look(admission: Admission) -> datetime:
+def next_refresh(admission: Admission) -> datetime:
     """From when on its process looks again."""
-    return admission._looked_at + LOOK_INTERVAL
+    return admission._refreshed_at + REFRESH_INTERVAL
 
 
 def closed_until(admission: Admission) -> list[datetime]:
@@ -47,8 +47,8 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
     passed_over = {name: until for name, until in admission._passed_over.items() if until > now}
     health = sorted(repr(report) for report in admission.health if report.counts_until > now)
     lasting = (*map(sorted, (turns.items(), announced.items(), passed_over.items())), health)
-    if now >= next_look(admission):
+    if now >= next_refresh(admission):
         return repr(lasting)
     running = sorted(admission._runs_at.items())
     waiting = [(needs, list(queue.values())) for needs, queue in sorted(admission._queues.items())]
-    return repr((*lasting, running, waiting, admission._looked_at))
+    return repr((*lasting, running, waiting, admission._refreshed_at))

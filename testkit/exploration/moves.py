@@ -19,7 +19,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import OPERATOR, AgentHealth, AttemptFault
 from scheduler.service import WAKE_UP_TIME
 from testkit.exploration import callbacks, invariants, restoring
-from testkit.exploration.beliefs import closed_until, next_look, text_of_belief
+from testkit.exploration.beliefs import closed_until, next_refresh, text_of_belief
 from testkit.exploration.deployment import (
     CALL_BACK,
     CUSTOMER_CANCEL,
@@ -689,7 +689,7 @@ def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
         yield order.derived.ready_since + deployed.version_overlap + INSTANT
     if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
-        looks = map(next_look, () if world.open or world.held else world.beliefs.values())
+        looks = map(next_refresh, () if world.open or world.held else world.beliefs.values())
         soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
         yield from (
             look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look))

@@ -144,8 +144,8 @@ ROLES = (
         statement="ALR-1",
         fault="what was read before an alert came closes it",
         file="operations/api/alerts.py",
-        old="pending = await self.outbox_reader.look() if",
-        new="pending = self.outbox_reader._last[0] if self.outbox_reader._last else await self.outbox_reader.look() if",
+        old="pending = await self.outbox_reader.read() if",
+        new="pending = self.outbox_reader._last[0] if self.outbox_reader._last else await self.outbox_reader.read() if",
         tests=(
             f"{UNIT}operations/api/test_alerts.py::test_what_was_read_before_the_alert_came_closes_none",
         ),

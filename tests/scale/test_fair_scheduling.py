@@ -10,7 +10,7 @@ import pytest
 
 from engine.domain.keys import buckets
 from engine.domain.submitted_order import Priority
-from scheduler.admission import LOOK_INTERVAL, NORMAL_PRIORITY_SHARE, PROBE_REQUESTS
+from scheduler.admission import NORMAL_PRIORITY_SHARE, PROBE_REQUESTS, REFRESH_INTERVAL
 from scheduler.service import WAKE_UP_TIME
 from tests.support.builders import seconds
 from tests.support.scale import both_sizes
@@ -22,7 +22,7 @@ TIMEOUT = seconds(15)
 AGES, SPAN = 4, seconds(10)
 """Spans of time in which the orders came in, each at one moment."""
 
-RAMP_UP = 3 * LOOK_INTERVAL
+RAMP_UP = 3 * REFRESH_INTERVAL
 """The first look, and two more until the answers to `PROBE_REQUESTS` are seen and as much again may open."""
 
 
@@ -93,7 +93,7 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     count = Counter(orders.values())
 
     def bound(order):
-        return RAMP_UP + seconds(before(order, count) / rates[order[0]]) + LOOK_INTERVAL
+        return RAMP_UP + seconds(before(order, count) / rates[order[0]]) + REFRESH_INTERVAL
 
     late = [
         (orders[priority], waited[priority], bound(orders[priority]))
@@ -187,4 +187,4 @@ async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
 
     await work(world, [world.instance("polls")], [agent], all_are_asked, [world.instance("hears")])
     doublings = math.ceil(math.log2(500 / PROBE_REQUESTS))
-    assert max(agent.requested_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL
+    assert max(agent.requested_at.values()) - began <= (doublings + 2) * REFRESH_INTERVAL

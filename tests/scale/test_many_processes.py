@@ -36,7 +36,7 @@ async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limi
     ]
     instances = [world.instance(f"wake-{number}") for number in range(processes)]
     for instance in instances:
-        await instance._look()
+        await instance._refresh()
     for number, order_ready in enumerate(orders_ready):
         await instances[number % processes].on_order_ready(order_ready)
     opened = len(world.requests())
@@ -226,5 +226,5 @@ async def test_of_a_batch_that_waits_for_the_first_look_one_looks(monkeypatch):
 
     monkeypatch.setattr(type(other), "_see", takes_long)
     requests = world.requests()
-    await asyncio.gather(*(other._look() for _ in requests))
+    await asyncio.gather(*(other._refresh() for _ in requests))
     assert (len(requests), len(looks)) == (8, 1)

@@ -20,7 +20,7 @@ from engine.domain.keys import bucket_of, history_key
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import Insert
 from operations.api.requests import ActRequest
-from scheduler.admission import LOOK_INTERVAL
+from scheduler.admission import REFRESH_INTERVAL
 from tests.support.builders import NOW, seconds, some
 from tests.support.neighbourhood import LASTS, street
 from tests.support.scale import NIGHTLY
@@ -220,7 +220,7 @@ NEIGHBOURS = {
     "it is answered, and its state is garbage": Neighbour(
         beside="is_answered",
         spoil=garbage("|state", Version="x"),
-        late=LOOK_INTERVAL.total_seconds(),
+        late=REFRESH_INTERVAL.total_seconds(),
     ),
     "it is answered, and conflicts": Neighbour(
         beside="is_answered", spoil=next_history_row_is_there
@@ -229,13 +229,13 @@ NEIGHBOURS = {
         beside="is_answered",
         state=ELSEWHERE | {"bucket": "b02"},
         spoil=bucket_is_away,
-        late=LOOK_INTERVAL.total_seconds(),
+        late=REFRESH_INTERVAL.total_seconds(),
     ),
     "its bucket is away, and it waits": Neighbour(
         beside="waits",
         state={"bucket": "b02"},
         spoil=bucket_is_away,
-        late=LOOK_INTERVAL.total_seconds(),
+        late=REFRESH_INTERVAL.total_seconds(),
     ),
     "it runs, and its state is garbage": Neighbour(
         beside="runs", state=ELSEWHERE, spoil=garbage("|state", Version="x")

@@ -9,7 +9,7 @@ import simpy
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from scheduler import admission
 
-LOOK_INTERVAL = admission.LOOK_INTERVAL.total_seconds()
+REFRESH_INTERVAL = admission.REFRESH_INTERVAL.total_seconds()
 """Between two looks of a process."""
 
 
@@ -101,7 +101,7 @@ class Commit:
 class SimulatedProcess:
     """A process, and what of its changes waits, by bucket."""
 
-    looked_at: float = -LOOK_INTERVAL
+    refreshed_at: float = -REFRESH_INTERVAL
     reported_at: dict[str, float] = field(default_factory=dict)
     """When it reported the health of its agents last."""
     waiting: defaultdict[int, list[Commit]] = field(default_factory=lambda: defaultdict(list))

@@ -18,7 +18,7 @@ import click
 import simpy
 
 from bench.simulated import (
-    LOOK_INTERVAL,
+    REFRESH_INTERVAL,
     Commit,
     Decide,
     Gate,
@@ -146,7 +146,7 @@ class Simulation:
 
     def _timers(self) -> None:
         setup, poller = self.setup, self._processes["poll"][0]
-        self._at_times(setup.poll, lambda: self._look(poller, at_once=True))
+        self._at_times(setup.poll, lambda: self._refresh(poller, at_once=True))
         self._at_times(setup.sweep, self._sweep)
         self._at_times(
             setup.relay, lambda: self._request("table_agenda_queries", times=setup.buckets)
@@ -214,7 +214,7 @@ class Simulation:
         return message
 
     def _wake(self, process: SimulatedProcess, number: int) -> Work:
-        yield from self._look(process)
+        yield from self._refresh(process)
         yield from self._apply(process, number, self._claimed)
 
     def _claimed(self, order: SimulatedOrder) -> SimulatedOrder | None:
@@ -223,7 +223,7 @@ class Simulation:
 
     def _receive(self, process: SimulatedProcess, message: tuple[int, str]) -> Work:
         number, step = message
-        yield from self._look(process)
+        yield from self._refresh(process)
 
         def decide(order: SimulatedOrder) -> SimulatedOrder | None:
             if step not in order.running:
@@ -250,10 +250,10 @@ class Simulation:
 
     # What they do
 
-    def _look(self, process: SimulatedProcess, *, at_once: bool = False) -> Work:
-        if not at_once and self.env.now - process.looked_at < LOOK_INTERVAL:
+    def _refresh(self, process: SimulatedProcess, *, at_once: bool = False) -> Work:
+        if not at_once and self.env.now - process.refreshed_at < REFRESH_INTERVAL:
             return
-        process.looked_at = self.env.now
+        process.refreshed_at = self.env.now
         rows = Counter(dict.fromkeys(range(self.setup.buckets), 0))
         for number, order in self._orders.items():
             rows[self._buckets[number]] += len(order.work_items(self.setup.workflow))

@@ -17,9 +17,9 @@ from engine.storage.agent_health import (
 )
 from scheduler.admission import (
     ANNOUNCED_FOR,
-    LOOK_INTERVAL,
     PASSED_OVER,
     PROBE_REQUESTS,
+    REFRESH_INTERVAL,
     Admission,
     Candidate,
     Capacity,
@@ -149,7 +149,7 @@ class Believing(Admission):
 
     def look(self, running=(), waiting=(), said=AT_WORK):
         """See these orders run, each at the agents named behind it, and these wait."""
-        self.now += LOOK_INTERVAL
+        self.now += REFRESH_INTERVAL
         assert self.begin_refresh()
         self.refresh(
             rows(running),
@@ -241,7 +241,7 @@ def test_the_next_look_overrules_what_was_believed(admission):
 @pytest.mark.proves("WRK-2")
 def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
     """The look may miss what was being written when it began, and what came after that."""
-    admission.now += LOOK_INTERVAL
+    admission.now += REFRESH_INTERVAL
     with admission.at_work("writing"):
         admission.set_agents("writing", ["third"])
         admission.begin_refresh()
@@ -267,7 +267,7 @@ def test_one_looks_once_in_a_while(admission):
     """At most once in the interval, but for the poll; also after the clock was put back."""
     assert not admission.begin_refresh()
     assert admission.begin_refresh(at_once=True)
-    admission.now += LOOK_INTERVAL
+    admission.now += REFRESH_INTERVAL
     assert admission.begin_refresh()
     admission.now -= seconds(3600)
     assert admission.begin_refresh()
@@ -450,7 +450,7 @@ def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(adm
 def test_an_order_that_nobody_has_seen_waiting_is_forgotten_by_the_next_look(admission):
     """Somebody else has claimed it; one that is heard of during the look is not forgotten."""
     admission.announce(candidate("claimed"))
-    admission.now += LOOK_INTERVAL
+    admission.now += REFRESH_INTERVAL
     admission.begin_refresh()
     admission.announce(candidate("just announced"))
     admission.refresh([], [], [])

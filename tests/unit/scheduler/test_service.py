@@ -19,7 +19,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
 from engine.storage.claim_lanes import PAGE
 from engine.storage.tables import entity
-from scheduler.admission import LOOK_INTERVAL, PASSED_OVER, PROBE_REQUESTS, Capacity
+from scheduler.admission import PASSED_OVER, PROBE_REQUESTS, REFRESH_INTERVAL, Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
 from tests.support.away import away
@@ -204,7 +204,7 @@ async def test_a_poll_finds_an_urgent_order_however_many_others_it_knows(world):
     urgent = await world.record(priority=Priority.HIGH)
     (running,) = world.requests()
     await other.receive(answer_to(running), "payment")
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.poll()
     assert claimed(world) == [urgent]
 
@@ -217,7 +217,7 @@ async def test_a_poll_finds_who_needs_another_agent_however_many_wait_for_a_circ
     await world.tell("payment", open_until=world.now + seconds(3600))
     await one.poll()
     ships = await world.record("inventory")
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.poll()
     assert claimed(world, "inventory") == [ships]
 
@@ -272,7 +272,7 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
         await other.receive(answer_to(request), "payment")
     assert len(world.requests("inventory")) == 4
     short = await world.record()
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.poll()
     assert claimed(world) == [short]
 
@@ -292,7 +292,7 @@ async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs(
         await other.receive(answer_to(request), "inventory")
     stocks = await world.record("inventory")
     pays = await world.record("payment")
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.poll()
     assert claimed(world, "inventory") == [stocks]
     assert await world.pending([pays]) == [pays]
@@ -488,7 +488,7 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world
     with patch.object(one.unit_of_work, "run", only_the_reply):
         await one.receive(answer_to(world.requests()[0]), "payment")
     assert (await world.load(done)).state == Processed()
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.on_order_ready(OrderReady(order_id=UNKNOWN))
     assert claimed(world) == [waits]
 
@@ -499,7 +499,7 @@ async def test_a_reply_is_recorded_though_nobody_can_look_around(world):
     one = world.instance("one")
     (order_id,) = await recorded(world, 1)
     await one.poll()
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     with patch.object(world.agent_health, "since", away):
         await one.receive(answer_to(world.requests()[0]), "payment")
     assert (await world.load(order_id)).state == Processed()
@@ -539,7 +539,7 @@ def looked_around(world, instance):
     commit = world.store.commit
 
     async def slowly(change):
-        world.now += LOOK_INTERVAL
+        world.now += REFRESH_INTERVAL
         instance.admission.begin_refresh()
         instance.admission.refresh([], [], [])
         return await commit(change)
@@ -604,7 +604,7 @@ async def test_a_poll_forgets_nobody_whose_wake_up_came(world):
     one = with_slots(world, 1)
     first, second = await in_line(world, 2, **announced(world))
     await announce(world, one, first, second)
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.poll()
     await one.receive(answer_to(world.requests()[0]), "payment")
     assert claimed(world) == [second]
@@ -657,7 +657,7 @@ async def test_a_claim_that_starts_nothing_writes_nothing(workflow):
     await announce(world, one, order_id)
     before = await world.load(order_id)
     for _ in range(3):
-        world.now += LOOK_INTERVAL
+        world.now += REFRESH_INTERVAL
         await announce(world, one, order_id)
         await one.poll()
     assert await world.load(order_id) == before
@@ -697,7 +697,7 @@ async def test_a_hiccup_of_the_store_puts_no_order_aside(world):
     with patch.object(world.store, "load", hiccups):
         await one.poll()
     assert claimed(world) == [second]
-    world.now += LOOK_INTERVAL
+    world.now += REFRESH_INTERVAL
     await one.poll()
     assert claimed(world) == [first]
 
@@ -719,7 +719,7 @@ async def test_a_bucket_that_is_away_lends_nobody_its_slots():
 
     with patch.object(world.store, "work_items", of_others):
         for _ in range(3):
-            world.now += LOOK_INTERVAL
+            world.now += REFRESH_INTERVAL
             await one.poll()
     assert world.requests() == []
 

@@ -9,7 +9,7 @@ from engine.domain import work_index
 from engine.domain.keys import newest_first, sortable
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
-from engine.storage.claim_lanes import PAGE, BucketLook
+from engine.storage.claim_lanes import PAGE, BucketReader
 from testkit.memory import MemoryStateStore
 from tests.support.builders import (
     NOW,
@@ -180,7 +180,7 @@ def who_may(row):
 
 async def looked(store, choose=who_may, most=1000):
     """What a look at all finds to claim."""
-    look = BucketLook(store=store, bucket=BUCKET, due=NOW, choose=choose)
+    look = BucketReader(store=store, bucket=BUCKET, due=NOW, choose=choose)
     await look.at_all(NOW, most)
     return look
 
@@ -206,7 +206,7 @@ async def test_the_head_of_a_lane_is_found_in_one_query_before_those_that_wait_f
     """Though it came last; the second query only finds that there is no other lane."""
     store.fill(1_000, steps=AT_LATER)
     ids = store.fill(3)
-    look = BucketLook(store=store, bucket=BUCKET, due=NOW, choose=who_may)
+    look = BucketReader(store=store, bucket=BUCKET, due=NOW, choose=who_may)
     assert await look.at_pending() == ids
     assert store.queries == [PAGE, 0]
 
@@ -244,7 +244,9 @@ async def test_who_waits_since_times_that_are_passed_over_is_not_read(store, wai
     ahead = store.fill(3, ready_since=LATER)
     due = store.fill(3, steps=[steps.scheduled(at=old)], updated_at=old - seconds(60))
     store.fill(500, steps=AT_LATER)
-    look = BucketLook(store=store, bucket=BUCKET, due=old, choose=who_may, passed_over=(old, young))
+    look = BucketReader(
+        store=store, bucket=BUCKET, due=old, choose=who_may, passed_over=(old, young)
+    )
     assert {*late, *ahead, *due} <= set(await look.at_pending())
     assert sum(store.queries) <= 4 * PAGE
 
@@ -259,7 +261,7 @@ async def test_of_those_of_a_clock_that_is_ahead_enough_are_read(store):
     def ahead(row):
         return row if work_index.is_ready_after(row, span[1]) else None
 
-    look = BucketLook(store=store, bucket=BUCKET, due=span[0], choose=ahead, passed_over=span)
+    look = BucketReader(store=store, bucket=BUCKET, due=span[0], choose=ahead, passed_over=span)
     assert len(await look.at_pending()) == PAGE
 
 

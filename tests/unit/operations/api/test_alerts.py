@@ -16,7 +16,7 @@ from engine.domain.messages import OrderReady
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.orders import OrderStore
 from operations.api.alerts import is_over
-from operations.api.outbox import Look
+from operations.api.outbox import WorkIndexReading
 from operations.api.requests import ActRequest, AlertsPage
 from tests.support.builders import NOW, ORDER_ID, answer, seconds
 from tests.support.memory_world import World
@@ -37,7 +37,7 @@ def pending_of(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(WorkItemKi
         for order_id in (*OTHERS, *ids)
     ]
     whole = set() if more else {(bucket, kind) for kind in WorkItemKind}
-    return Look(
+    return WorkIndexReading(
         at=NOW,
         rows=dict.fromkeys(WorkItemKind, ()) | dict.fromkeys(kinds, rows),
         whole=whole,

@@ -13,7 +13,7 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth
 from engine.storage.sweeps import Sweep
 from operations.api.live import MOST_SHOWN, Stands, newest
-from operations.api.outbox import Look
+from operations.api.outbox import WorkIndexReading
 from testkit.memory import MemoryTable, in_memory
 from tests.support.apps import ALONE, app
 from tests.support.builders import (
@@ -85,7 +85,7 @@ def test_of_an_order_with_two_rows_the_newer_one_counts(older):
         at = NOW - seconds(1) if kind is older else NOW
         data = lists.summary(orders.new(updated_at=at)) | {"Step": str(kind)}
         rows[kind].append(IndexRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
-    [order] = newest(Look(at=NOW, rows=rows, whole=frozenset(), buckets=1))
+    [order] = newest(WorkIndexReading(at=NOW, rows=rows, whole=frozenset(), buckets=1))
     assert order.step != older
 
 
