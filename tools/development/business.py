@@ -26,7 +26,7 @@ ANOTHER_APP = Path(__file__).parent / "app"
 PLAIN = "bootstrap.plain"
 """The module that stands for the `triggers` of a business without routes and page of its own."""
 OF_BUSINESS = re.compile(
-    r"^from \S+ import \w+ as BUSINESS\nfrom \S+ import page, routes$", re.MULTILINE
+    r"^(?:from \S+ import (?:\w+ as BUSINESS|page, routes)\n){2}", re.MULTILINE
 )
 """The lines of the entry that name its business."""
 NOT_OURS = {"node_modules", "tests", "docs", "infra", "engine", "development"}
@@ -62,8 +62,10 @@ def entry_for(name: str, text: str) -> str:
     module, _, attribute = name.partition(":")
     package = module.rpartition(".")[0]
     own = f"{package}.triggers" if _exists(f"{package}.triggers") else PLAIN
-    lines = f"from {module} import {attribute} as BUSINESS\nfrom {own} import page, routes"
-    return OF_BUSINESS.sub(lines, text)
+    lines = sorted(  # as ruff sorts imports
+        [f"from {module} import {attribute} as BUSINESS\n", f"from {own} import page, routes\n"]
+    )
+    return OF_BUSINESS.sub("".join(lines), text)
 
 
 def _exists(module: str) -> bool:
