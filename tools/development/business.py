@@ -29,7 +29,7 @@ OF_BUSINESS = re.compile(
     r"^(?:from \S+ import (?:\w+ as BUSINESS|page, routes)\n){2}", re.MULTILINE
 )
 """The lines of the entry that name its business."""
-NOT_OURS = {"node_modules", "tests", "docs", "infra", "engine", "development"}
+NOT_OURS = {"node_modules", "tests", "docs", "infra", "engine", "tools"}
 
 
 def named(name: str) -> Application:
