@@ -126,7 +126,7 @@ def summary(order: OrderAggregate) -> dict[str, Any]:
         "ProcessState": str(order.process_state),
         "FailureCount": order.failures,
         "Priority": str(order.priority),
-        "WaitsSince": order.derived.ready_since,
+        "ReadySince": order.derived.ready_since,
         "NotBefore": order.derived.not_before,
         "Workflow": order.workflow,
         "WorkflowVersion": order.workflow_version,

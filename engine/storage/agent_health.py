@@ -139,13 +139,7 @@ def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHe
     return next((row for row in of_agent if row.held_until and row.held_until > now), None)
 
 
-FORM = RowMapper(
-    AgentHealth,
-    texts=("begun", "faults"),
-    by_gateway="AtDoor",
-    paused_until="AskedUntil",
-    unresponsive_since="UnheardSince",
-)
+FORM = RowMapper(AgentHealth, texts=("begun", "faults"))
 
 PARTITION = "health"
 

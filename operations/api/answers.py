@@ -59,7 +59,7 @@ class QuestionView(View):
     """Why no answer counts; null if one does."""
     until: datetime | None
     """When the time for an answer is up; null if it is not awaited now."""
-    requests_sent: Annotated[int, Field(alias="asked")]
+    requests_sent: int
     """How often it was asked for since the step last began anew, at first and as reminders.
 
     It begins anew after a cooldown, or by an operator's action.

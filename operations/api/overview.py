@@ -64,22 +64,10 @@ class WaitingOrders(View):
     """Since when the first of them has waited."""
 
 
-NAMES_IN_JSON = {
-    "by_gateway": "atDoor",
-    "paused_until": "askedUntil",
-    "unresponsive_since": "unheardSince",
-}
-"""Fields of a health report whose names in JSON are fixed."""
-
-
-def _alias(name: str) -> str:
-    return NAMES_IN_JSON.get(name) or to_camel(name)
-
-
 class Overview(View):
     """The state of the system."""
 
-    model_config = ConfigDict(alias_generator=_alias)
+    model_config = ConfigDict(alias_generator=to_camel)
 
     at: datetime
     """When it was read."""

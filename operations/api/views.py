@@ -121,7 +121,7 @@ class StateView(View):
     workflow: str
     workflow_version: int
     version: int
-    ready_since: Annotated[datetime, Field(alias="waitsSince")]
+    ready_since: datetime
     not_before: datetime | None
     updated_at: datetime
     situation: str

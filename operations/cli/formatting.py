@@ -83,7 +83,7 @@ def question_text(question: Json) -> str:
     )
     facts = [
         (question["title"] or question["step"], until),
-        ("asked", f"{question['asked']} of {question['asks']} times"),
+        ("asked", f"{question['requestsSent']} of {question['asks']} times"),
         ("what", verbatim(json.dumps(question["question"]))),
         ("answer with", ", ".join(question["fields"])),
     ]

@@ -82,7 +82,7 @@ ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 
 OPEN = NOT_STARTED | BEING_DONE
 """The step may still be done."""
-ACTED_ON = ("Agents", "NotBefore", "WaitsSince", "UpdatedAt", "Workflow", "WorkflowVersion")
+ACTED_ON = ("Agents", "NotBefore", "ReadySince", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
 CUSTOMER = "customer"
 """The actor of what a customer asked for."""

@@ -315,7 +315,7 @@ OF_ANY = {
     "Priority": "normal",
     "Workflow": "payment-only",
     "WorkflowVersion": 1,
-    "WaitsSince": NOW,
+    "ReadySince": NOW,
 }
 
 

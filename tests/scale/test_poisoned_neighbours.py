@@ -184,7 +184,7 @@ NEIGHBOURS = {
         beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')
     ),
     "its pending row is empty": Neighbour(
-        beside="is_polled", spoil=garbage("!pending", "WaitsSince", "Workflow", "OrderID")
+        beside="is_polled", spoil=garbage("!pending", "ReadySince", "Workflow", "OrderID")
     ),
     "its pending row is garbage": Neighbour(
         beside="is_polled", spoil=garbage("!pending", UpdatedAt="soon")
@@ -192,7 +192,7 @@ NEIGHBOURS = {
     "its pending row is of the end of time": Neighbour(
         beside="is_polled",
         state=ELSEWHERE,
-        spoil=garbage("!pending", WaitsSince=END_OF_TIME, UpdatedAt=END_OF_TIME),
+        spoil=garbage("!pending", ReadySince=END_OF_TIME, UpdatedAt=END_OF_TIME),
         is_notified=False,  # it is claimed like any other
     ),
     "its pending row is newer": Neighbour(beside="is_polled", spoil=newer("!pending")),

@@ -38,7 +38,7 @@ test("an order that takes no answer has no such section", () => {
 });
 
 test("the question is shown as it is, or it is said that it cannot be", () => {
-  const asked = { question: { text: "Please <b>send</b>" }, until: UNTIL, asked: 1, asks: 3 };
+  const asked = { question: { text: "Please <b>send</b>" }, until: UNTIL, requestsSent: 1, asks: 3 };
   assert.match(textOf(question(asked)), /Asked 1 of 3 times.*"text": "Please <b>send<\/b>"/s);
   assert.match(textOf(question({ ...asked, question: null })), /not without personal data/);
 });
@@ -81,7 +81,7 @@ const press = async (dialog, name) => {
 
 test("a typed answer is kept through all that leaves the step open, until it is taken or refused", async (context) => {
   const document = giveDocument();
-  const said = { fields: ["limit"], question: {}, until: UNTIL, asked: 1, asks: 3, answerUrl: "https://example.com/a" };
+  const said = { fields: ["limit"], question: {}, until: UNTIL, requestsSent: 1, asks: 3, answerUrl: "https://example.com/a" };
   context.mock.method(globalThis, "fetch", async () => Response.json(said));
   const typed = async () => {
     const dialog = await dialogOf("answer", document);

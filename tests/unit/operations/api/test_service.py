@@ -167,8 +167,8 @@ async def test_a_health_report_keeps_its_names_in_the_overview():
     report = AgentHealth(agent="payment", instance="1", at=NOW, faults=(fault,), **times)
     await made.engine.agent_health.publish(report)
     (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
-    assert (agent["askedUntil"], agent["unheardSince"]) == (NOW + seconds(30), NOW)
-    assert agent["faults"] == ({"text": "404", "atDoor": True, "requests": ("r",)},)
+    assert (agent["pausedUntil"], agent["unresponsiveSince"]) == (NOW + seconds(30), NOW)
+    assert agent["faults"] == ({"text": "404", "byGateway": True, "requests": ("r",)},)
 
 
 def counts(pending=0, processing=0):

@@ -361,7 +361,7 @@ def test_an_answer_that_is_not_given_shows_what_is_asked(monkeypatch):
         "title": "of the roof",
         "whyClosed": None,
         "until": "2026-02-01T00:00:00Z",
-        "asked": 1,
+        "requestsSent": 1,
         "asks": 3,
         "question": {"text": "Please send them"},
         "fields": ["urls", "by"],
