@@ -82,13 +82,13 @@ def not_tried(
     """
     return reply(
         request,
-        "notTried",
+        "notAttempted",
         reason=str(reason)[:MAX_REASON],
         retry_after=max(0.0, reason.retry_after.total_seconds()),
         circuit_open=isinstance(reason, CircuitOpenError),
         throttled=isinstance(reason, ThrottledError),
         in_doubt=reason.in_doubt or was_called,
-        accepted=was_accepted,
+        deferred=was_accepted,
     )
 
 
@@ -113,10 +113,10 @@ def accepted(request: AgentRequest, accepted: AcceptedError, *, was_called: bool
     """
     return reply(
         request,
-        "notTried",
+        "notAttempted",
         reason=str(accepted)[:MAX_REASON],
         retry_after=pause_after(accepted).total_seconds(),
-        accepted=True,
+        deferred=True,
         in_doubt=was_called,
     )
 

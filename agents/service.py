@@ -103,7 +103,7 @@ class AgentService:
             message = reply.model_copy(update={"instance": self.health_reporter.instance})
             await self.bus.send([message.to_bus(self.name, self.clock())])
             self.health_reporter.answered(request)
-        elif reply.outcome != "notTried":
+        elif reply.outcome != "notAttempted":
             await self._gave_up(request, TOO_LATE)
 
     async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:

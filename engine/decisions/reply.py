@@ -91,7 +91,7 @@ def _answered(
             return _completed(step, kept)
         case "failed":
             return _failed(step, reply, scheduler)
-        case _ if reply.accepted:
+        case _ if reply.deferred:
             return _deferred(step, reply, scheduler, now)
     return _not_attempted(step, reply, now)
 

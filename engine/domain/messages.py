@@ -234,7 +234,7 @@ MAX_RETRY_AFTER_SECONDS = 86_400
 class AgentReply(AttemptMessage):
     """An agent's answer to a request, with the outcome of the attempt that it names (SCH-6)."""
 
-    outcome: Literal["completed", "failed", "notTried"]
+    outcome: Literal["completed", "failed", "notAttempted"]
     instance: Annotated[str, Field(max_length=200)] = ""
     """The instance of the agent that answers, as named in its health row (AGT-10)."""
     result: Mapping[str, Any] | None = None
@@ -247,7 +247,7 @@ class AgentReply(AttemptMessage):
     """Seconds after which a request that was not tried may come again (AGT-8)."""
     circuit_open: bool = False
     """Whether this instance of the agent makes no calls until then."""
-    throttled: Annotated[bool, Field(alias="asked")] = False
+    throttled: bool = False
     """Whether the service itself asked for the pause, so that it holds for all instances."""
     for_operator: bool = False
     """Whether the failure did not come from the service.
@@ -256,7 +256,7 @@ class AgentReply(AttemptMessage):
     """
     in_doubt: bool = False
     """Whether an earlier call had no answer, so that its effect is unknown (UND-2)."""
-    accepted: bool = False
+    deferred: bool = False
     """Whether the service has accepted the call, and asks to be asked again (AGT-11)."""
     complete_by: AwareDatetime
     """The complete-by time of the request, until which the reply lives (AGT-4)."""

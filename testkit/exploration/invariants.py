@@ -934,7 +934,7 @@ def check_answered(handler: Handler, change: Change) -> None:
 def _keeps_the_pause(change: Change, reply: AgentReply) -> None:
     """A step waits for as long as its agent says, unless that is one instance's circuit (AGT-8)."""
     turned = reply.action == "do" and change.after.is_undo
-    named = reply.outcome == "notTried" and not reply.circuit_open and reply.retry_after
+    named = reply.outcome == "notAttempted" and not reply.circuit_open and reply.retry_after
     if named and not turned:
         until = change.entry.at + timedelta(seconds=named)
         step = change.after.step(reply.step)

@@ -69,10 +69,10 @@ def accepted(order, now, rules=PATIENT, pause=PAUSE):
     """The change by which the scheduler learns that the service has accepted the call."""
     step = order.step("payment")
     said = answer(
-        outcome="notTried",
+        outcome="notAttempted",
         attempt=step.counts.attempts,
         action="undo" if isinstance(step.state, Undoing) else "do",
-        accepted=True,
+        deferred=True,
         retry_after=pause.total_seconds(),
     )
     return rules.receive(order, said, now)
@@ -100,7 +100,7 @@ async def test_a_longer_pause_is_left_to_the_scheduler(asked, again):
     agency = Agency(accepts(seconds(asked)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.accepted, reply.in_doubt) == ("notTried", True, False)
+    assert (reply.outcome, reply.deferred, reply.in_doubt) == ("notAttempted", True, False)
     assert (reply.retry_after, reply.circuit_open, agency.pauses) == (again, False, [])
     assert reply.reason == "queued"
 
@@ -165,7 +165,7 @@ async def test_what_was_accepted_stays_accepted_though_the_service_then_asks_for
     agency = Agency(accepts(seconds(1)), ThrottledError("429", seconds(40)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.accepted, reply.in_doubt, reply.circuit_open) == (True, False, True)
+    assert (reply.deferred, reply.in_doubt, reply.circuit_open) == (True, False, True)
     assert reply.retry_after == 40
 
 
@@ -360,6 +360,6 @@ def test_it_is_explained():
 @pytest.mark.proves("FLT-12")
 def test_a_reply_is_read_though_a_newer_agent_says_more():
     """A field that is not known here is passed over."""
-    reply = answer(outcome="notTried", accepted=True)
+    reply = answer(outcome="notAttempted", deferred=True)
     said = json.loads(reply.to_json()) | {"queuedBehind": 3}
     assert decode(AgentReply, json.dumps(said)) == reply

@@ -164,7 +164,7 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
 
 
 @pytest.mark.proves("OPR-1", "OPR-7")
-@pytest.mark.parametrize("reply", [answer(), answer(outcome="notTried", reason="no place")])
+@pytest.mark.parametrize("reply", [answer(), answer(outcome="notAttempted", reason="no place")])
 def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
     """Every agent has room, and nothing has failed (engine 28)."""
     order = held(claimed(orders.new(steps=[steps.new(), next_step()])))

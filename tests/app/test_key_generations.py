@@ -128,7 +128,7 @@ def test_a_refusal_that_is_remembered_leaves_nothing_in_doubt():
 def test_the_key_stays_if_the_request_could_not_be_made():
     """The service has refused nothing, and a request before may have been delivered twice."""
     waiting = REMEMBERS.receive(
-        claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
+        claimed(), answer(outcome="notAttempted", reason="open", circuit_open=True), NOW, {}
     ).after
     broken = orders.having(waiting, payload={})
     order = REMEMBERS.claim(broken, broken.derived.not_before).after

@@ -216,7 +216,7 @@ async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
 def test_what_comes_again_comes_under_an_id_of_its_own(left, pause):
     """Duplicate detection drops a known id; and no id is too long for a queue."""
     step = "s" * 41
-    first = answer(step, "notTried", attempt=10**9 - 1, action="undo").to_bus("payment", NOW)
+    first = answer(step, "notAttempted", attempt=10**9 - 1, action="undo").to_bus("payment", NOW)
     again = schedule_redelivery(first, NOW, NOW + seconds(left))
     later = schedule_redelivery(first, NOW + timedelta(milliseconds=1), NOW + seconds(left))
     assert len({first.message_id, again.message_id, later.message_id}) == 3

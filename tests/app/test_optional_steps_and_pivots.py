@@ -186,7 +186,7 @@ def test_a_pivot_that_the_order_went_on_without_was_not_passed():
     """Its refusal is its reason; a service that accepted it may have done it."""
     ship = replace(SHIP, on_failure=OnFailure.GO_ON)
     case = Case(STOCK, ship, step("bill", "ship")).claim().done("stock")
-    accepted = case.reply("ship", "notTried", accepted=True, retry_after=60)
+    accepted = case.reply("ship", "notAttempted", deferred=True, retry_after=60)
     assert [pivot.name for pivot in accepted.order.passed_pivots()] == ["ship"]
     case.claim(case.now + 2 * case.order.step("ship").rules.timeout * 10).refused("ship")
     assert case.order.passed_pivots() == ()

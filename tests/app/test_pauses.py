@@ -56,7 +56,7 @@ def not_tried(order, now, retry_after=0, name="payment", **more):
         "retry_after": retry_after,
         **more,
     }
-    return scheduler.receive(order, answer(name, "notTried", reason="busy", **said), now)
+    return scheduler.receive(order, answer(name, "notAttempted", reason="busy", **said), now)
 
 
 def turned_away(times, order=None, now=NOW):
@@ -131,7 +131,9 @@ def test_an_attempt_that_took_longer_than_its_pause_is_repeated_at_once():
     at = NOW + SHORTEST
     change = not_tried(claimed(), at)
     assert change.after.step("payment").counts.attempts == 2
-    put_back = scheduler.receive(claimed(), answer(outcome="notTried", reason="busy"), at, {}).after
+    put_back = scheduler.receive(
+        claimed(), answer(outcome="notAttempted", reason="busy"), at, {}
+    ).after
     assert put_back.step("payment").state == Waiting()
 
 
@@ -157,7 +159,7 @@ def test_what_is_accepted_for_ever_is_asked_for_ever_less_often():
     order, now = orders.new(), NOW
     for count in range(1, 10):
         now = next_try(order, now)
-        order = not_tried(claimed(order, now), now, 1, accepted=True, in_doubt=True).after
+        order = not_tried(claimed(order, now), now, 1, deferred=True, in_doubt=True).after
         assert order.derived.not_before == now + max(seconds(1), interval_after(count))
 
 
@@ -204,7 +206,7 @@ def test_an_undo_pauses_too():
     """By the same rule, with a count of its own."""
     case = Case(step("pay"), step("ship", "pay")).claim().done("pay")
     case.took(cancel(case.order, GRACE, case.now)).refused("ship")
-    case.reply("ship", "notTried", retry_after=30)
+    case.reply("ship", "notAttempted", retry_after=30)
     _, ship = case.order.steps
     until = case.now + seconds(30)
     assert ship.state == UndoPending(BackingOff(until))
@@ -232,7 +234,7 @@ def test_an_order_that_pauses_keeps_its_place_and_its_age():
 def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
     """That is a chosen time (AGT-11), as a cooldown is; a hurry ends neither it nor a pause."""
     order, now = turned_away(1)
-    accepts = not_tried(claimed(order, next_try(order, now)), NOW + seconds(2), 60, accepted=True)
+    accepts = not_tried(claimed(order, next_try(order, now)), NOW + seconds(2), 60, deferred=True)
     until = accepts.after.derived.not_before
     assert accepts.after.step("payment").state == Deferred(until)
     assert not pauses_until(accepts.after, until)
@@ -265,7 +267,7 @@ def test_a_scheduler_is_woken_at_the_end_of_the_pause():
 @pytest.mark.proves("SCH-16", "SCH-10")
 def test_a_step_pauses_beside_one_that_runs():
     """Whoever is woken at its end starts it beside the other."""
-    case = Case(step("a"), step("b")).claim().reply("a", "notTried", retry_after=3)
+    case = Case(step("a"), step("b")).claim().reply("a", "notAttempted", retry_after=3)
     assert case.order.state == Processing("s1")
     assert [message.not_before for message in case.changes[-1].messages] == [case.now + seconds(3)]
     case.claim(case.now + seconds(3))
@@ -281,7 +283,7 @@ async def test_an_order_that_pauses_hides_no_other_and_is_found_at_the_end():
     world.now += seconds(5)
     await one.poll()
     (request,) = world.requests()
-    await one.receive(answer_to(request, "notTried", reason="busy", retry_after=9), "payment")
+    await one.receive(answer_to(request, "notAttempted", reason="busy", retry_after=9), "payment")
     others = [await world.record() for _ in range(3)]
     world.now += seconds(5)
     with patch.object(world.store, "load", wraps=world.store.load) as load:
@@ -304,7 +306,7 @@ async def test_an_order_that_is_never_tried_raises_an_alert():
         await app.engine.scheduler.poll()
         for request in world.requests():
             await app.engine.scheduler.receive(
-                answer_to(request, "notTried", reason="no"), "payment"
+                answer_to(request, "notAttempted", reason="no"), "payment"
             )
     await app.operations.stall_detector.check()
     assert len(await pending_events(world.store, *world.store.buckets)) == 1

@@ -163,7 +163,9 @@ def test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait():
     """What comes to nothing does not send it back to the end."""
     order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
-    later = rules.receive(order, answer("runs", "notTried", reason="busy"), NOW + seconds(50)).after
+    later = rules.receive(
+        order, answer("runs", "notAttempted", reason="busy"), NOW + seconds(50)
+    ).after
     assert later.process_state is ProcessState.PENDING
     assert times(later) == (NOW, None)
 
@@ -185,7 +187,7 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     order, rules = order_of(step("first"))
     running = rules.claim(that_waited(order), NOW).after
     not_tried = rules.receive(
-        running, answer("first", "notTried", reason="busy"), SOON - seconds(4), {}
+        running, answer("first", "notAttempted", reason="busy"), SOON - seconds(4), {}
     ).after
     counted = supervisor.recover(running, NOW + seconds(7)).after
     unbegun = supervisor.recover(running, NOW + seconds(7), []).after
@@ -259,7 +261,7 @@ def test_once_a_cooldown_is_over_the_order_waits_since_then():
     again = rules.claim(order, until + seconds(60)).after
     assert times(again) == (until, None)
     back = rules.receive(
-        again, answer("rests", "notTried", attempt=2, reason="busy"), until + seconds(61), {}
+        again, answer("rests", "notAttempted", attempt=2, reason="busy"), until + seconds(61), {}
     ).after
     assert times(back) == (until, None)
 
@@ -268,7 +270,7 @@ def test_once_a_cooldown_is_over_the_order_waits_since_then():
 def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
     """Another of its steps may be tried at once, and no time in the future counts."""
     order, rules = resting(step("runs"))
-    change = rules.receive(order, answer("runs", "notTried", reason="busy"), SOON)
+    change = rules.receive(order, answer("runs", "notAttempted", reason="busy"), SOON)
     assert times(change.after) == (SOON, None)
 
 

@@ -21,7 +21,7 @@ def put_back(how):
         now = timed_out(order)
         return recovery.recover(order, now).after, now
     waiting = scheduler.receive(
-        order, answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
+        order, answer(outcome="notAttempted", reason="open", circuit_open=True), NOW, {}
     ).after
     return waiting, waiting.derived.not_before
 

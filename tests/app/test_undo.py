@@ -216,7 +216,7 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
 @pytest.mark.proves("UND-2")
 def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     """The order is pending until no call can take effect any more, and then goes on by itself."""
-    busy = answer("stock", "notTried", reason="busy", retry_after=0)
+    busy = answer("stock", "notAttempted", reason="busy", retry_after=0)
     change = cancel(scheduler.receive(late_effect_window(), busy, LATER, {}).after, GRACE, LATER)
     order = change.after
     follows = order.derived
@@ -246,7 +246,7 @@ def asked(change):
 ANSWERS = {
     "completed": ("completed", {"result": {"reference": "r"}}),
     "refused": ("failed", {"reason": "no"}),
-    "not tried": ("notTried", {"reason": "busy", "retry_after": 0}),
+    "not tried": ("notAttempted", {"reason": "busy", "retry_after": 0}),
 }
 
 

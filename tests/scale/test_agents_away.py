@@ -145,7 +145,7 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and
             tries.append(request)
             refused = answer_to(
                 request,
-                "notTried",
+                "notAttempted",
                 reason="open",
                 retry_after=60.0,
                 circuit_open=True,
@@ -181,7 +181,7 @@ async def _time_of(count, *, is_broken):
                 await world.tell("payment", "broken", open_until=world.now + seconds(30))
                 no = answer_to(
                     request,
-                    "notTried",
+                    "notAttempted",
                     reason="open",
                     retry_after=30.0,
                     circuit_open=True,

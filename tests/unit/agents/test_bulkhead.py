@@ -69,7 +69,7 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun(
     agency.now = agency.request.complete_by - MARGIN - CALL_TIMEOUT
     await agency.agent.handle(later)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.reason) == ("notTried", "too many calls are in flight")
+    assert (reply.outcome, reply.reason) == ("notAttempted", "too many calls are in flight")
     assert not reply.circuit_open
     (said,) = await agency.agent_health()
     assert (said.begun, said.open_until) == ((agency.request.request_id,), None)
@@ -92,7 +92,7 @@ async def test_a_call_that_could_not_be_answered_in_time_does_not_begin():
     await asyncio.gather(first, late)
     assert hangs.calls == [CALL_TIMEOUT.total_seconds()]
     outcomes = sorted(reply.outcome for _, reply in agency.replies())
-    assert outcomes == ["completed", "notTried"]
+    assert outcomes == ["completed", "notAttempted"]
 
 
 @pytest.mark.proves("AGT-8")
@@ -111,7 +111,7 @@ async def test_what_waits_for_its_turn_is_not_called_once_the_circuit_is_open():
     await asyncio.gather(*map(agency.agent.handle, requests))
     assert begun["open"] == 0
     assert CIRCUIT_ORDERS <= begun["closed"] < CIRCUIT_ORDERS + IN_FLIGHT
-    assert {reply.outcome for _, reply in agency.replies()} == {"notTried"}
+    assert {reply.outcome for _, reply in agency.replies()} == {"notAttempted"}
 
 
 @pytest.mark.proves("AGT-8", "WRK-2")
@@ -171,7 +171,7 @@ async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
     assert len(service.calls) == IN_FLIGHT
     assert Counter(
         (reply.outcome, reply.throttled, reply.circuit_open) for _, reply in agency.replies()
-    ) == {("notTried", True, True): 500}
+    ) == {("notAttempted", True, True): 500}
     assert {reply.retry_after for _, reply in agency.replies()} == {60.0}
     assert {reply.in_doubt for _, reply in agency.replies()} == {True, False}
     (row,) = await agency.agent_health()

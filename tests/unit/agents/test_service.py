@@ -175,9 +175,9 @@ async def test_a_reply_says_which_instance_says_it(failures):
         ([RejectedError("no")], "failed", False),
         ([TransientError("timed out"), RejectedError("no")], "failed", True),
         ([RejectedError("too long", in_doubt=True)], "failed", True),
-        ([NotTriedError("busy", seconds(1))], "notTried", False),
-        ([TransientError("timed out"), NotTriedError("busy", seconds(1))], "notTried", True),
-        ([ThrottledError("503", seconds(1), in_doubt=True)], "notTried", True),
+        ([NotTriedError("busy", seconds(1))], "notAttempted", False),
+        ([TransientError("timed out"), NotTriedError("busy", seconds(1))], "notAttempted", True),
+        ([ThrottledError("503", seconds(1), in_doubt=True)], "notAttempted", True),
     ],
     ids=[
         "refused",
@@ -205,7 +205,7 @@ async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
     agency.now = agency.request.complete_by - MARGIN - seconds(0.001)
     await agency.agent.handle(agency.request, again=again)
     said = [(reply.outcome, reply.in_doubt) for _, reply in agency.replies()]
-    assert said == [("notTried", again)] * 2
+    assert said == [("notAttempted", again)] * 2
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ async def test_a_request_that_meets_an_open_circuit_goes_back_untried():
     await agency.agent.handle(agency.request)
     assert agency.remote.calls == []
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.circuit_open, reply.throttled) == ("notTried", True, False)
+    assert (reply.outcome, reply.circuit_open, reply.throttled) == ("notAttempted", True, False)
     assert 0 < reply.retry_after <= OPEN_FOR.total_seconds() + 1
 
 

@@ -288,7 +288,7 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
     """Another instance goes on, unless the service itself asks to be left alone."""
     said = health(agent="third", instance="b", at=NOW + seconds(1))
     turned_away = partial(
-        answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a"
+        answer, outcome="notAttempted", retry_after=30.0, circuit_open=True, instance="a"
     )
     admission.look(said=[said])
     admission.add_reports(health_from_reply(turned_away(), "third", admission.clock()))
@@ -302,11 +302,11 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
 @pytest.mark.proves("AGT-8")
 def test_a_reply_says_of_its_agent_what_it_carries():
     """The instance, and how long it makes no calls."""
-    turned_away = answer(outcome="notTried", circuit_open=True, retry_after=5.0, instance="a")
+    turned_away = answer(outcome="notAttempted", circuit_open=True, retry_after=5.0, instance="a")
     assert health_from_reply(turned_away, "third", NOW) == (
         AgentHealth(agent="third", instance="a", at=NOW, open_until=NOW + seconds(5)),
     )
-    assert health_from_reply(answer(outcome="notTried", retry_after=5.0), "third", NOW) == ()
+    assert health_from_reply(answer(outcome="notAttempted", retry_after=5.0), "third", NOW) == ()
 
 
 @pytest.mark.proves("AGT-8")
@@ -315,7 +315,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     admission = Believing()
     admission.add_reports(
         health_from_reply(
-            answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"),
+            answer(outcome="notAttempted", retry_after=5.0, circuit_open=True, instance="a"),
             "third",
             admission.clock(),
         )
@@ -331,7 +331,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
 def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
     """The service asks for nothing any more: nobody waits out the time it asked for before."""
     asked = answer(
-        outcome="notTried", retry_after=30.0, circuit_open=True, throttled=True, instance="a"
+        outcome="notAttempted", retry_after=30.0, circuit_open=True, throttled=True, instance="a"
     )
     admission.add_reports(health_from_reply(asked, "third", admission.clock()))
     assert "stock" not in admission.capacity_for()

@@ -202,8 +202,8 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
 
 @pytest.mark.proves("AGT-8")
 def test_a_step_that_was_not_tried_waits_without_a_failure():
-    """`notTried` puts the order back for the time that it names, and counts nothing (engine 2)."""
-    reply = answer(outcome="notTried", retry_after=30, reason="no place")
+    """`notAttempted` puts the order back for the time that it names, and counts nothing (engine 2)."""
+    reply = answer(outcome="notAttempted", retry_after=30, reason="no place")
     change = scheduler.receive(claimed(), reply, NOW)
     after, step = change.after, change.after.step("payment")
     assert after.state == Pending()
@@ -219,7 +219,7 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
     """A call before had no answer: that there was no other call says nothing of its effect."""
     order = claimed()
     for attempt, doubt in ((1, True), (2, False)):
-        says = {"outcome": "notTried", "retry_after": 0, "reason": "circuit open"}
+        says = {"outcome": "notAttempted", "retry_after": 0, "reason": "circuit open"}
         reply = answer(attempt=attempt, in_doubt=doubt, **says)
         waiting = scheduler.receive(order, reply, NOW).after
         assert isinstance(waiting.step("payment").effect, InDoubt)
@@ -239,7 +239,7 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
 @pytest.mark.proves("AGT-8", "AGT-10")
 def test_a_step_that_was_not_tried_goes_to_another_agent():
     """It does not wait for a circuit of the first one, and has the same key."""
-    reply = answer(outcome="notTried", retry_after=30, reason="open", circuit_open=True)
+    reply = answer(outcome="notAttempted", retry_after=30, reason="open", circuit_open=True)
     waiting = scheduler.receive(claimed(), reply, NOW, {"payment": ("payment-backup",)}).after
     assert waiting.derived.not_before == NOW + SHORTEST
     change = scheduler.claim(waiting, NOW + SHORTEST, {"payment": ("payment-backup",)})

@@ -185,17 +185,23 @@ REPLIES: Sequence[Json] = (
     {"outcome": "failed", "reason": "declined"},
     {"outcome": "failed", "reason": "declined", "inDoubt": True},
     {"outcome": "failed", "reason": "not found", "forOperator": True},
-    {"outcome": "notTried", "reason": "no place is free"},
-    {"outcome": "notTried", "reason": "no place is free", "retryAfter": 45, "inDoubt": True},
-    {"outcome": "notTried", "reason": "circuit", "retryAfter": 30, "circuitOpen": True},
+    {"outcome": "notAttempted", "reason": "no place is free"},
+    {"outcome": "notAttempted", "reason": "no place is free", "retryAfter": 45, "inDoubt": True},
+    {"outcome": "notAttempted", "reason": "circuit", "retryAfter": 30, "circuitOpen": True},
     {
-        "outcome": "notTried",
+        "outcome": "notAttempted",
         "reason": "throttled",
         "retryAfter": 30,
         "circuitOpen": True,
-        "asked": True,
+        "throttled": True,
     },
-    {"outcome": "notTried", "reason": "queued", "retryAfter": 3, "inDoubt": True, "accepted": True},
+    {
+        "outcome": "notAttempted",
+        "reason": "queued",
+        "retryAfter": 3,
+        "inDoubt": True,
+        "deferred": True,
+    },
 )
 INVALID: Sequence[Json] = ({"attempt": 1}, {"attempt": 99}, {"action": "do"}, {"action": "undo"})
 

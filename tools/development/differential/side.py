@@ -104,7 +104,7 @@ class Side:
         self, before: OrderAggregate, move: Json, now: datetime
     ) -> Change | Note | NotClaimed | None:
         """Let a scheduler receive a reply."""
-        reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **move["reply"]}))
+        reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **_reply(move["reply"])}))
         scheduler = self._scheduler(move["by"])
         return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
@@ -321,6 +321,17 @@ def _message(message: BusMessage) -> Json:
 
 def _command(move: Json) -> OperatorCommand:
     return OperatorCommand(operator=OPERATOR, note=NOTE, step=move["step"])
+
+
+FORMER_NAMES = {"asked": "throttled", "accepted": "deferred"}
+"""Fields of a reply by the names that they have in courses of older commits."""
+
+
+def _reply(move: Json) -> Json:
+    """Return a reply of a course in the form of this tree's messages."""
+    reply = {FORMER_NAMES.get(name, name): value for name, value in move.items()}
+    is_former = reply.get("outcome") == "notTried"
+    return {**reply, "outcome": "notAttempted"} if is_former else reply
 
 
 def _health(facts: Json, now: datetime) -> AgentHealth:

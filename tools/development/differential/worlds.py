@@ -105,7 +105,7 @@ WORLDS: Sequence[Json] = (
         instances={"scheduler-2": {"agents": ["inn", "second"]}},
         courses=["claim recover", "claim completed cancel recover"],
     ),
-    world("two-agents", *CHAIN, agents=ONE_PROVIDER, courses=["claim recover claim notTried"]),
+    world("two-agents", *CHAIN, agents=ONE_PROVIDER, courses=["claim recover claim notAttempted"]),
     world("accepts", *CHAIN, agents=[agent(answerWithin=30, callsBack=True)], threshold=1),
     world(
         "forgets",

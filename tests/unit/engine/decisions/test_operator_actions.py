@@ -280,7 +280,7 @@ def test_a_cancelled_order_stays_with_its_scheduler_until_its_steps_have_answere
 
 
 @pytest.mark.proves("OPR-4", "SCH-12", "UND-2")
-@pytest.mark.parametrize("how", ["failed", "notTried", "expired"])
+@pytest.mark.parametrize("how", ["failed", "notAttempted", "expired"])
 def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(how):
     """What it did is unknown in each case; and it is not tried again."""
     after = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW).after
@@ -289,14 +289,14 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
         assert isinstance(after.step("payment").state, UndoPending)
         change = scheduler.claim(after, NOW + seconds(60))
     else:
-        again = {"retry_after": 1} if how == "notTried" else {}
+        again = {"retry_after": 1} if how == "notAttempted" else {}
         change = answered(after, "payment", how, reason="no", **again)
     assert isinstance(change.after.step("payment").state, Undoing)
     assert requested(change) == {("stock", "undo"), ("payment", "undo")}
 
 
 @pytest.mark.proves("OPR-4", "UND-5")
-@pytest.mark.parametrize("how", ["completed", "failed", "notTried", "expired"])
+@pytest.mark.parametrize("how", ["completed", "failed", "notAttempted", "expired"])
 def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_the_order(how):
     """There is nothing to take back: however it ends, the order does."""
     order = claimed()

@@ -160,29 +160,29 @@ def test_a_result_that_cannot_be_kept_is_no_refusal():
 
 def test_accepted_work_is_asked_for_again():
     """AGT-11: until the time that the agent declares."""
-    accepted = reply("notTried", accepted=True, retry_after=3600.0)
+    accepted = reply("notAttempted", deferred=True, retry_after=3600.0)
     deferred = received(by=REMEMBERS, reply=accepted)
     assert only_step(deferred).state == Deferred(LATER)
     assert only_step(deferred).answer_by == LATER
     assert deferred.after.state == Pending()
     assert kinds(deferred) == [e.AttemptDeferred, e.Requeued]
     assert not only_step(deferred).effect.unanswered
-    accepted = reply("notTried", accepted=True, retry_after=3600.0, in_doubt=True)
+    accepted = reply("notAttempted", deferred=True, retry_after=3600.0, in_doubt=True)
     assert only_step(received(by=REMEMBERS, reply=accepted)).effect.unanswered
 
 
 def test_a_request_that_was_not_made_comes_again():
     """AGT-8: after the pause that the agent names, but for that of one instance's circuit."""
-    waits = received(reply=reply("notTried", reason="busy", retry_after=3600.0))
+    waits = received(reply=reply("notAttempted", reason="busy", retry_after=3600.0))
     assert only_step(waits).state == BackingOff(LATER)
     assert kinds(waits) == [e.NotAttempted, e.Requeued]
-    circuit = reply("notTried", reason="open", retry_after=3600.0, circuit_open=True)
+    circuit = reply("notAttempted", reason="open", retry_after=3600.0, circuit_open=True)
     assert only_step(received(reply=circuit)).not_before < LATER
 
 
 def test_a_reply_that_no_call_was_made_may_say_no_reason():
     """AGT-8: the fact is there in any case, as that of a refusal is."""
-    (event,) = received(reply=reply("notTried")).events[:1]
+    (event,) = received(reply=reply("notAttempted")).events[:1]
     assert event.cause == Cause(Code.NOT_ATTEMPTED, {"detail": ""})
 
 

@@ -208,7 +208,7 @@ def test_work_that_is_accepted_is_in_doubt_if_an_earlier_call_had_no_answer(was_
     """That call may have been another one, of which the service says nothing."""
     later = AcceptedError(retry_after=seconds(5))
     reply = accepted(Agency().request, later, was_called=was_called)
-    assert (reply.accepted, reply.in_doubt) == (True, was_called)
+    assert (reply.deferred, reply.in_doubt) == (True, was_called)
 
 
 @pytest.mark.proves("FLT-12")
