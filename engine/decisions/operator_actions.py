@@ -211,7 +211,7 @@ ACTIONS = (
         button="It was not done: do it",
         effect="It is unknown whether the step was done under its former key. It is done under a "
         "new one; if it was done before, it is done twice.",
-        done="renewed",
+        done="retried",
         danger=True,
         of_step=True,
         steps_of=forgotten_steps,
@@ -274,7 +274,7 @@ ACTIONS = (
         title="Raise the priority",
         button="Raise it",
         effect="The order is claimed before those of normal priority. A cooldown ends now.",
-        done="hurried",
+        done="expedited",
         why_not=lambda order, now: expedite.refusal(order),
         decide=lambda order, command, now: expedite.decide(order, command.note, now),
         lists=(WorkItemKind.PENDING,),

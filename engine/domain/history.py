@@ -25,14 +25,14 @@ TAGS: Mapping[type[HistoryEvent], str] = {
     events.StepCompleted: "step-completed",
     events.ExternalEventRecorded: "step-answered",
     events.EarlyRefusalRecorded: "step-refused-early",
-    events.ExternalRequestCancelled: "step-withdrawn",
+    events.ExternalRequestCancelled: "request-cancelled",
     events.StepUndone: "step-undone",
     events.StepFailed: "step-failed",
-    events.OptionalStepFailed: "passed-over",
-    events.SkippedByCondition: "not-needed",
-    events.StepScheduled: "begins-later",
-    events.NotAttempted: "not-tried",
-    events.AttemptDeferred: "accepted",
+    events.OptionalStepFailed: "optional-step-failed",
+    events.SkippedByCondition: "skipped-by-condition",
+    events.StepScheduled: "step-scheduled",
+    events.NotAttempted: "not-attempted",
+    events.AttemptDeferred: "deferred",
     events.AttemptExpired: "expired",
     events.CooldownStarted: "cooldown",
     events.Requeued: "requeued",
@@ -56,14 +56,14 @@ _OF_ACTION: Mapping[Action, str] = {
     Action.CANCEL: "cancelled",
     Action.HOLD: "held",
     Action.RELEASE: "released",
-    Action.EXPEDITE: "hurried",
+    Action.EXPEDITE: "expedited",
     Action.RESUBMIT: "resubmitted",
     Action.REMIND: "reminded",
     Action.NEW_CALLBACK_URL: "link-renewed",
 }
 _OF_STEP_ACTION: Mapping[Action, tuple[str, str]] = {
     Action.SKIP: ("skipped", "step-skipped"),
-    Action.RETRY_WITH_NEW_KEY: ("renewed", "step-renewed"),
+    Action.RETRY_WITH_NEW_KEY: ("retried-with-new-key", "step-retried-with-new-key"),
     Action.SETTLE: ("settled", "step-settled"),
 }
 """The name if the order goes on by the action, and if it still waits for an operator."""
@@ -77,7 +77,7 @@ def name_of(event: HistoryEvent) -> str:
         case events.OrderEnded(outcome=outcome):
             return outcome.value
         case events.Requeued():
-            return "waits" if event.is_chosen or event.held_by else "put-back"
+            return "waits" if event.is_chosen or event.held_by else "requeued"
         case events.StepActionTaken(action=action) if action in _OF_STEP_ACTION:
             return _OF_STEP_ACTION[action][0 if event.resumes else 1]
         case events.ActionTaken(action=action) if action in _OF_ACTION:
@@ -150,17 +150,17 @@ EVENT_INFO: Mapping[str, EventInfo] = {
     "step-completed": _attempt_ended("completed", Mark.PROCESSED),
     "step-answered": _attempt_ended("answered", Mark.PROCESSED),
     "step-refused-early": EventInfo(weight=Weight.STEP),
-    "step-withdrawn": _attempt_ended("withdrawn", Mark.PENDING, Weight.DETAIL),
+    "request-cancelled": _attempt_ended("withdrawn", Mark.PENDING, Weight.DETAIL),
     "step-undone": _attempt_ended("undone", Mark.UNDO),
     "step-failed": _attempt_ended("failed", Mark.ERROR, Weight.STEP_FAILURE, is_failure=True),
-    "passed-over": _DETAIL,
-    "not-needed": _DETAIL,
-    "begins-later": _DETAIL,
-    "not-tried": _attempt_ended("waited, not tried", Mark.WAITED, is_failure=True),
-    "accepted": _attempt_ended("accepted", Mark.AGAIN),
+    "optional-step-failed": _DETAIL,
+    "skipped-by-condition": _DETAIL,
+    "step-scheduled": _DETAIL,
+    "not-attempted": _attempt_ended("waited, not tried", Mark.WAITED, is_failure=True),
+    "deferred": _attempt_ended("deferred", Mark.AGAIN),
     "expired": _attempt_ended("no answer in time", Mark.AGAIN, is_failure=True),
     "cooldown": _DETAIL,
-    "put-back": _FAILURE,
+    "requeued": _FAILURE,
     "waits": _ORDER,
     "recovered": _FAILURE,
     "undo-requested": _FAILURE,

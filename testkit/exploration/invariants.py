@@ -76,7 +76,7 @@ from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, dependent
 from testkit.exploration.violations import demand
 from testkit.exploration.world import Sent, World
 
-GIVES_BACK = {"recovered", "put-back", "waits"}
+GIVES_BACK = {"recovered", "requeued", "waits"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 """A claim may end the order at once, so these may also come while nobody has it."""
 
@@ -92,12 +92,12 @@ OVER_LINK = "outside"
 EVENTS_OF = {
     "resubmit": {"resubmitted"},
     "skip": {"skipped", "step-skipped"},
-    "renew": {"renewed", "step-renewed"},
+    "renew": {"retried-with-new-key", "step-retried-with-new-key"},
     "settle": {"settled", "step-settled"},
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
-    "hurry": {"hurried"},
+    "hurry": {"expedited"},
     CUSTOMER_CANCEL: {"cancelled"},
     ERASE: {"erased"},
 }
@@ -502,7 +502,7 @@ def _attempts_counted_once(world: World, order: OrderAggregate) -> None:
     claims = 0
     for entry in world.history():
         begins = any(isinstance(event, StepStarted) for event in entry.events)
-        claims += entry.event == "claimed" or (entry.event == "not-tried" and begins)
+        claims += entry.event == "claimed" or (entry.event == "not-attempted" and begins)
     attempts = sum(step.counts.attempts for step in order.steps)
     single = len(order.steps) == 1 and not order.is_undo
     demand(
@@ -514,7 +514,7 @@ def _attempts_counted_once(world: World, order: OrderAggregate) -> None:
 def _failures_counted_once(change: Change) -> None:
     """What expires at the same time counts once, until the order begins afresh (SUP-3)."""
     before, after = change.before.failures, change.after.failures
-    if change.entry.event in {"resubmitted", "skipped", "renewed", "settled"}:
+    if change.entry.event in {"resubmitted", "skipped", "retried-with-new-key", "settled"}:
         demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
     else:
         most = change.entry.actor.startswith("supervisor/")

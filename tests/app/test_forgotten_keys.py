@@ -192,7 +192,10 @@ def test_resubmit_is_refused_and_nothing_else_offers_it():
 def test_the_operator_says_that_it_was_not_done():
     """It begins a new round, and nothing is in doubt any more."""
     change = renew(in_error(), MONDAY)
-    assert (change.entry.event, change.entry.detail) == ("renewed", "payment: asked the bank")
+    assert (change.entry.event, change.entry.detail) == (
+        "retried-with-new-key",
+        "payment: asked the bank",
+    )
     again = FORGETS.claim(change.after, MONDAY)
     step = again.after.step("payment")
     assert key_in(again) == f"{KEY}:1"
@@ -227,7 +230,10 @@ def test_one_step_is_renewed_and_the_order_waits_for_the_other():
     order = in_error()
     other = steps.failed("stock", reason="sold out")
     change = renew(orders.having(order, steps=[*order.steps, other]), MONDAY)
-    assert (change.entry.event, change.after.cause) == ("step-renewed", refusal("sold out"))
+    assert (change.entry.event, change.after.cause) == (
+        "step-retried-with-new-key",
+        refusal("sold out"),
+    )
     assert change.after.state == InError(Outcome.FAILED)
 
 

@@ -99,7 +99,7 @@ def test_a_time_that_has_come_is_no_wait(when):
 def test_a_wait_that_no_workflow_chose_is_told_as_what_it_is():
     """A service that accepted the step is asked again later: that is no plan."""
     case = Case(PAY).claim().reply("pay", "notAttempted", deferred=True, retry_after=60)
-    assert case.told[0] == "put-back"
+    assert case.told[0] == "requeued"
 
 
 def named(says):

@@ -51,7 +51,7 @@ async def test_the_same_message_again_changes_nothing_whatever_operators_did(wor
     assert await world.submitted() == before
     assert await kept(world.poison_store) == []
     assert [entry.event for entry in await world.store.history(ORDER_ID)][1:] == [
-        "hurried",
+        "expedited",
         "erased",
     ]
 

@@ -312,7 +312,7 @@ def test_services_are_as_their_agents_declare_them():
     happened = coverage.explored.happened
     assert happened("the service accepts it, to do it later")
     assert happened("commits “resubmitted”")
-    assert happened("commits “renewed”")
+    assert happened("commits “retried-with-new-key”")
 
 
 def test_a_service_answers_what_the_author_says():

@@ -63,7 +63,7 @@ def test_nothing_happens_twice_whatever_operators_do(world):
     with world.running():
         explored = explore(world.beginning(), world.bounds())
     assert explored.whole
-    assert explored.happened("commits “renewed”")
+    assert explored.happened("commits “retried-with-new-key”")
     assert explored.happened("commits “undone”")
 
 

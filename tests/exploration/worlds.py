@@ -1131,7 +1131,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “held”",
         "commits “released”",
     ),
-    "OPR-8": ("operator begins to hurry", "commits “hurried”", "commits “recovered”"),
+    "OPR-8": ("operator begins to hurry", "commits “expedited”", "commits “recovered”"),
     "FLT-1": (
         "the service stumbles",
         "the service rejects the order",
@@ -1184,7 +1184,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "scheduler-1: goes from the last to the first",
         "supervisor-1: goes from the last to the first",
     ),
-    "SCH-10": ("commits “not-tried”", "commits “step-started”"),
+    "SCH-10": ("commits “not-attempted”", "commits “step-started”"),
     "SCH-11": ("another order is submitted", "the request is lost"),
     "AGT-3": (
         "the request is lost",
@@ -1198,7 +1198,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “processed”",
     ),
     "AGT-12": (
-        "commits “renewed”",
+        "commits “retried-with-new-key”",
         "commits “skipped”",
         "commits “resubmitted”",
         "commits “undo-incomplete”",
@@ -1231,7 +1231,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
     "OPR-11": ("the store is lost, and restored from the copy", "commits “processed”"),
-    "AGT-8": ("agent-2, which is broken, takes the request", "commits “put-back”"),
+    "AGT-8": ("agent-2, which is broken, takes the request", "commits “requeued”"),
     "SUP-3": (
         "the call kills the process",
         "says what it begins: the table is away",

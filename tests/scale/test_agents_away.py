@@ -207,7 +207,7 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     for order_id in tied:
         order = await world.load(order_id)
         tried = steps.in_doubt(order.step("payment"), provider=its_own)
-        entry = HistoryEntry(at=world.now, actor="t", events=some("put-back"))
+        entry = HistoryEntry(at=world.now, actor="t", events=some("requeued"))
         await world.store.commit(transition(order, orders.with_steps(order, tried), entry))
     world.parts.bus.sent.clear()
     await world.tell("payment", open_until=world.now + seconds(3600))

@@ -157,7 +157,7 @@ def claims_and_recoveries_alternate(order: dict[str, Any]) -> bool:
     """Whether no scheduler claimed the order while another handled it, and nobody gave back what nobody had."""
     held = False
     for event in events(order):
-        if (event == "claimed" and held) or (event in ("recovered", "put-back") and not held):
+        if (event == "claimed" and held) or (event in ("recovered", "requeued") and not held):
             return False
         if event in TAKES | GIVES:
             held = event in TAKES
@@ -167,7 +167,7 @@ def claims_and_recoveries_alternate(order: dict[str, Any]) -> bool:
 TAKES = {"claimed"}
 GIVES = {
     "recovered",
-    "put-back",
+    "requeued",
     "undo-requested",
     "processed",
     "failed",

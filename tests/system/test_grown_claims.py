@@ -82,7 +82,7 @@ async def the_bank_pays_later(claim):
     later = {"latencyMs": 4000}
     await (await (await claim.fault("bank", "accept", "pay", **later)).submit()).photographed()
     order = await claim.ends("Processed")
-    assert ("accepted", "pay") in happened(order)
+    assert ("deferred", "pay") in happened(order)
     assert await claim.effects("bank") == ["pay", "screen"]
 
 

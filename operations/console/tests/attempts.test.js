@@ -21,7 +21,7 @@ know({
     "step-undone": { endsAttempt: undone },
     expired: { endsAttempt: late },
     "step-failed": { endsAttempt: failed },
-    "not-tried": { endsAttempt: { word: "waited", mark: "waited" } },
+    "not-attempted": { endsAttempt: { word: "waited", mark: "waited" } },
     claimed: { endsAttempt: null },
   },
 });
@@ -134,8 +134,8 @@ test("an attempt that was not tried says why, and one that failed does not: its 
     const history = historyOf([started], [{ event: what, step: "stock", attempt: 1, reason }]);
     return attempts({ history, steps: [] }, NOW)[0].why;
   };
-  assert.equal(because("not-tried", "circuit open"), "circuit open");
-  assert.equal(because("not-tried", null), undefined);
+  assert.equal(because("not-attempted", "circuit open"), "circuit open");
+  assert.equal(because("not-attempted", null), undefined);
   assert.equal(because("step-failed", "declined"), undefined);
 });
 

@@ -170,7 +170,7 @@ def test_what_happened_comes_back_from_the_history_as_it_was(event):
         ),
         (
             (StepCompleted(step="pay", attempt=1), Requeued()),
-            "put-back",
+            "requeued",
             "",
         ),
         ((Claimed(), OrderEnded(outcome=Outcome.UNDONE, cause=refusal("why"))), "undone", "why"),

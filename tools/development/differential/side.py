@@ -258,6 +258,8 @@ def _rows(operations: Iterable[Operation]) -> Json:
 def _columns(record: Any) -> Json:
     columns = stored_form(columns_of_record(record))
     plain = {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
+    if plain.get("Event") in FORMER_EVENTS:
+        plain["Event"] = FORMER_EVENTS[plain["Event"]]
     if isinstance(record, HistoryEntry):
         plain["Data"] = [neutral.event(event) for event in record.events]
     in_words: Json = _in_words(plain)
@@ -265,6 +267,21 @@ def _columns(record: Any) -> Json:
 
 
 REFUSALS = ("reply-refused", "submission-refused")
+
+
+FORMER_EVENTS = {
+    "request-cancelled": "step-withdrawn",
+    "optional-step-failed": "passed-over",
+    "skipped-by-condition": "not-needed",
+    "step-scheduled": "begins-later",
+    "not-attempted": "not-tried",
+    "deferred": "accepted",
+    "requeued": "put-back",
+    "expedited": "hurried",
+    "retried-with-new-key": "renewed",
+    "step-retried-with-new-key": "step-renewed",
+}
+"""The names of events, with those that they had when the run was first made."""
 
 
 def _in_words(value: Any) -> Any:

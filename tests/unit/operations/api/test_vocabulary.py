@@ -30,8 +30,8 @@ def test_every_event_says_whether_something_went_wrong():
         "step-failed",
         "failed",
         "undo-incomplete",
-        "not-tried",
-        "put-back",
+        "not-attempted",
+        "requeued",
         "undo-requested",
         "reply-refused",
     }
@@ -46,10 +46,10 @@ def test_every_event_says_whether_an_attempt_begins_or_ends_by_it():
     assert {name: end.mark for name, end in ends.items()} == {
         "step-completed": Mark.PROCESSED,
         "step-answered": Mark.PROCESSED,
-        "step-withdrawn": Mark.PENDING,
+        "request-cancelled": Mark.PENDING,
         "step-undone": Mark.UNDO,
-        "not-tried": Mark.WAITED,
-        "accepted": Mark.AGAIN,
+        "not-attempted": Mark.WAITED,
+        "deferred": Mark.AGAIN,
         "expired": Mark.AGAIN,
         "step-failed": Mark.ERROR,
     }
