@@ -78,7 +78,7 @@ class CodeService:
             key=request.idempotency_key,
             order_id=request.order_id,
             step=request.step,
-            answer_url=request.answer_url,
+            callback_url=request.callback_url,
             seconds_left=timeout_seconds,
             result=result if isinstance(result, Mapping) else {},
             settings=self.settings,
@@ -160,7 +160,7 @@ class CodeService:
             after = self.answer_within if error.after is None else error.after
             wait = min(max(after, timedelta()), self.answer_within, LONGEST_PAUSE)
             return AcceptedError(_message_of(error), retry_after=wait)
-        if isinstance(error, Later) and error.after is None and call.answer_url:
+        if isinstance(error, Later) and error.after is None and call.callback_url:
             return AnswersLaterError(_message_of(error))
         if isinstance(error, TryAgain | Later):
             wait = min(error.after or timedelta(), self.longest_wait)

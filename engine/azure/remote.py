@@ -45,7 +45,7 @@ BUSY = {429, 503}
 """The statuses with which `Retry-After` may be sent (RFC 9110, 10.2.3; RFC 6585, 4)."""
 NOT_KNOWN = 401
 """The status of a call whose credential the service does not take, perhaps not any more."""
-ANSWER_URL = "Answer-Url"
+CALLBACK_URL = "Callback-Url"
 """The header with the link over which the service can answer later, without a key of the app."""
 ASK_AGAIN = timedelta(seconds=30)
 """When a service that has accepted a call is asked again, unless it says when."""
@@ -125,7 +125,7 @@ class HttpRemoteService:
     def _headers(self, request: AgentRequest) -> Mapping[str, str]:
         """Return the headers of a call, but for those that show who calls."""
         headers = {**self.form.headers, self.form.key_header: request.idempotency_key}
-        return headers | ({ANSWER_URL: request.answer_url} if request.answer_url else {})
+        return headers | ({CALLBACK_URL: request.callback_url} if request.callback_url else {})
 
     def _result(self, request: AgentRequest, answer: ServiceAnswer) -> Mapping[str, Any]:
         """Return the service's result; raises an error, final for the listed statuses only."""
@@ -148,7 +148,7 @@ class HttpRemoteService:
             wait = answer.asks_to_wait(self.clock(), most)
             usual = most if self.calls_back else min(ASK_AGAIN, most)
             raise AcceptedError(fault, retry_after=wait or usual)
-        if answer.status == ACCEPTED and request.answer_url and not _may_be_polled(answer):
+        if answer.status == ACCEPTED and request.callback_url and not _may_be_polled(answer):
             raise AnswersLaterError(fault)
         if answer.status in BUSY:
             wait = answer.asks_to_wait(self.clock(), self.longest_wait)

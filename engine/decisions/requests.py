@@ -92,7 +92,7 @@ class RequestMaker:
             issued_at=self.now,
             complete_by=self.now + step.rules.timeout,
             answer_by=step.answer_by,
-            answer_url=urls.of(order.order_id, step) if urls else None,
+            callback_url=urls.of(order.order_id, step) if urls else None,
             content={**content, "result": step.result or {}} if is_undo else content,
         ).to_bus(step.agent, time_to_live=step.rules.timeout)
         if (size := len(message.body.encode())) > MAX_BYTES:

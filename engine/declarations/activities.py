@@ -23,7 +23,7 @@ class Call:
     step: str
     seconds_left: float
     """How long the function has from its beginning on; then its answer counts no more."""
-    answer_url: str | None = field(default=None, repr=False)
+    callback_url: str | None = field(default=None, repr=False)
     """The link over which the service can answer later, without a key of the app."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """In an undo, the kept answer of what is to be undone: empty if there was none."""
@@ -60,7 +60,7 @@ class TryAgain(Exception):  # noqa: N818 - what the service said
 class Later(Exception):  # noqa: N818 - what the service said
     """The service has accepted the call, and is to be asked again with the same key.
 
-    Without a time it calls back over `Call.answer_url`, and is asked only if it has not in time:
+    Without a time it calls back over `Call.callback_url`, and is asked only if it has not in time:
     in the agent's `answer_within`, or else in the time of the attempt.
     """
 

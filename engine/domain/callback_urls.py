@@ -13,7 +13,7 @@ from engine.domain.errors import InvalidLinkError
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 
-TOKEN = re.compile(r"(\?right=)[\w-]+")
+TOKEN = re.compile(r"(\?token=)[\w-]+")
 """The token in a callback URL."""
 
 
@@ -42,7 +42,7 @@ def callback_url(address: str | None, order_id: str, step: Step) -> str | None:
     """Return the URL that completes the step, at the app's address; None without a token."""
     if address is None or step.callback_token is None:
         return None
-    return f"{address}/api/answers/{order_id}/{step.name}?right={step.callback_token}"
+    return f"{address}/api/answers/{order_id}/{step.name}?token={step.callback_token}"
 
 
 def step_of(order: OrderAggregate, name: str, token: str) -> Step:

@@ -169,7 +169,7 @@ class OrderReady(Message):
         """Address the wake-up to any scheduler."""
         return BusMessage(
             queue=SCHEDULER_REQUESTS,
-            message_id=f"{self.order_id}:wake",
+            message_id=f"{self.order_id}:ready",
             correlation_id=self.order_id,
             body=self.to_json(),
         )
@@ -210,7 +210,7 @@ class AgentRequest(AttemptMessage):
     complete_by: Moment
     answer_by: Moment | None = None
     """When the service has to have done what it accepted before; None if it has not."""
-    answer_url: str | None = Field(default=None, repr=False)
+    callback_url: str | None = Field(default=None, repr=False)
     """Where the service can answer later, without a key of the app (ANS-6); None in an undo."""
     content: Mapping[str, Any]
     """What the step's definition made from the order and the results of earlier steps."""

@@ -34,7 +34,7 @@ MOST_ORDERS = 10_000
 class CallbackToken(Parameters):
     """What a callback URL carries."""
 
-    token: str = Field(alias="right", min_length=1, max_length=100)
+    token: str = Field(min_length=1, max_length=100)
 
 
 class Shown(View):

@@ -107,7 +107,7 @@ def _awaited(
         event = "answer-reminded" if alerts.is_reminder(request, step) else "answer-awaited"
         until = step.complete_by.isoformat() if step.complete_by else None
         url = callback_url(address, after.order_id, step)
-        yield event, {"step": step.name, "until": until, "answerUrl": url}
+        yield event, {"step": step.name, "until": until, "callbackUrl": url}
 
 
 def rows_of(change: Change, address: str | None = None) -> Iterator[IndexRow]:

@@ -45,7 +45,7 @@ class NewLink(View):
 
     order_id: str
     step: str
-    answer_url: str
+    callback_url: str
     cache_control: Annotated[str, Field(exclude=True)] = "no-store"
 
 
@@ -172,7 +172,7 @@ class AnswerService:
 
         await self.unit_of_work.run(order_id, decide)
         log.info("operators.link_renewed", extra={"order_id": order_id, "step": step})
-        return NewLink(order_id=order_id, step=step, answer_url=made["url"] or "")
+        return NewLink(order_id=order_id, step=step, callback_url=made["url"] or "")
 
 
 def _question(order: OrderAggregate, definition: StepDefinition) -> dict[str, Any] | None:

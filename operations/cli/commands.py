@@ -423,7 +423,7 @@ def _asking(words: Words) -> None:
     def act(api: Api, *, order_id: str, step: str, operator: str, note: str) -> None:
         body = {"operator": operator, "note": note}
         taken = api.post("orders", order_id, "answers", step, words.name, body=body)
-        click.echo(printable(taken.get("answerUrl") or formatting.acted(taken)))
+        click.echo(printable(taken.get("callbackUrl") or formatting.acted(taken)))
 
 
 _asking(REMIND)

@@ -25,7 +25,7 @@ REFUSALS = (RefusedError, InvalidLinkError)
 
 def may_answer(world: World, agent: AgentDefinition, request: AgentRequest) -> bool:
     """Whether the agent's service answers this call over its link; no undo carries one."""
-    carries_link = request.action == "do" and request.answer_url is not None
+    carries_link = request.action == "do" and request.callback_url is not None
     return carries_link and world.deployed.calls_back(agent)
 
 
@@ -43,7 +43,7 @@ def linked(world: World, key: str, token: str) -> World:
 
 
 def _right_of(request: AgentRequest) -> str:
-    return str(request.answer_url).rpartition("=")[2]
+    return str(request.callback_url).rpartition("=")[2]
 
 
 def _open_calls(world: World) -> dict[str, str]:

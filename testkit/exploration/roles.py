@@ -172,7 +172,7 @@ class ExploredApp(Engine):
             body = AnswerBody(answer=dict(self.deployed.answer_of(job.step)))
         else:
             body = AnswerBody(refusal=REFUSAL)
-        await self.link_service.answer(job.body, job.step, body, CallbackToken(right=job.token))
+        await self.link_service.answer(job.body, job.step, body, CallbackToken(token=job.token))
 
     async def settle(self, job: Job) -> None:
         """Say what an operator found out about a step in doubt."""

@@ -105,16 +105,16 @@ def test_the_sender_gets_the_link_with_every_notice():
     ]
     awaited = [notice for notice in notices if notice["event"] == "answer-awaited"]
     token = waiting.step("pictures").callback_token
-    assert [(notice["step"], notice["until"], notice["answerUrl"]) for notice in awaited] == [
+    assert [(notice["step"], notice["until"], notice["callbackUrl"]) for notice in awaited] == [
         (
             "pictures",
             (environment.now + 5 * DAYS).isoformat(),
-            f"https://in.memory/api/answers/{order.id}/pictures?right={token}",
+            f"https://in.memory/api/answers/{order.id}/pictures?token={token}",
         )
     ]
     assert "Ada" not in repr(notices)
     without = [json.loads(notice.body) for notice in outbox.notices_of(waiting, asked, entry)]
-    assert "answerUrl" not in without[-1]
+    assert "callbackUrl" not in without[-1]
 
 
 @pytest.mark.proves("ALR-2")
@@ -136,7 +136,7 @@ def test_the_sender_learns_of_an_answer_as_of_any_step():
         ("step-completed", "pictures"),
         ("answer-awaited", "approval"),
     ]
-    assert said[0]["answerUrl"].startswith(f"https://in.memory/api/answers/{order.id}/pictures?")
+    assert said[0]["callbackUrl"].startswith(f"https://in.memory/api/answers/{order.id}/pictures?")
 
 
 def _state_of(store, order):

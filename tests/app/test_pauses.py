@@ -261,7 +261,7 @@ def test_a_scheduler_is_woken_at_the_end_of_the_pause():
     change = not_tried(claimed(), NOW, 30)
     (message,) = change.messages
     assert (message.queue, message.not_before) == (SCHEDULER_REQUESTS, NOW + seconds(30))
-    assert message.message_id != f"{ORDER_ID}:wake"
+    assert message.message_id != f"{ORDER_ID}:ready"
 
 
 @pytest.mark.proves("SCH-16", "SCH-10")

@@ -286,7 +286,7 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
     received = await received_from(services, "scheduler-requests", 300)
     assert {message.correlation_id for message in received} == set(order_ids)
     first = min(received, key=lambda message: message.correlation_id)
-    assert first.message_id == f"{order_ids[0]}:wake"
+    assert first.message_id == f"{order_ids[0]}:ready"
     body = {
         "schemaVersion": 1,
         "orderId": order_ids[0],

@@ -53,7 +53,7 @@ async def photographs_are_checked(claim):
     )
     assert (status, said["faults"][0].partition(":")[0]) == (400, "answer.urls")
     _, link = await claim.ask("POST", "answers/photographs/link", **GRACE)
-    path = link["answerUrl"].removeprefix(claim.client.url)
+    path = link["callbackUrl"].removeprefix(claim.client.url)
     status, shown = await claim.client.request("GET", path, key=False)
     assert (status, shown["isOpen"]) == (200, True)
     for expected in ("recorded", "known"):

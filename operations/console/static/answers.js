@@ -153,13 +153,13 @@ function remind(awaited) {
 
 /** Make a new link, which is shown once. */
 function renew(awaited) {
-  asking(awaited, "link", "/link", {}, noted, ({ answerUrl }) => [
+  asking(awaited, "link", "/link", {}, noted, ({ callbackUrl }) => [
     h("p", null, "The new link, which is not shown again:"),
-    h("p", null, h("code", null, answerUrl)),
+    h("p", null, h("code", null, callbackUrl)),
     h(
       "p",
       null,
-      copier("link", () => answerUrl),
+      copier("link", () => callbackUrl),
     ),
   ]);
 }

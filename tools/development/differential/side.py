@@ -317,16 +317,21 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, str) and value.startswith(("{", "[")):
-        return json.loads(value)
+        return json.loads(_former_urls(value))
     return value
+
+
+def _former_urls(text: str) -> str:
+    """Return the text of an object with callback URLs as they were when the run was first made."""
+    return text.replace('"callbackUrl"', '"answerUrl"').replace("?token=", "?right=")
 
 
 def _message(message: BusMessage) -> Json:
     return {
         "queue": message.queue,
-        "id": message.message_id,
+        "id": message.message_id.replace(":ready", ":wake"),
         "correlation": message.correlation_id,
-        "body": json.loads(message.body),
+        "body": json.loads(_former_urls(message.body)),
         "replyTo": message.reply_to,
         "seconds": message.time_to_live and message.time_to_live.total_seconds(),
         "notBefore": message.not_before and message.not_before.isoformat(),

@@ -57,7 +57,7 @@ class Service:
         self.paths.append(request.raw_path)
         self.credentials.append(request.headers.get("Authorization"))
         self.cookies.append(dict(request.cookies))
-        self.links.append(request.headers.get("Answer-Url"))
+        self.links.append(request.headers.get("Callback-Url"))
         self.asked.append((request.headers["Idempotency-Key"], await request.json()))
         await asyncio.sleep(self.takes)
         said = self.answer
@@ -380,7 +380,7 @@ async def test_a_service_that_calls_back_is_not_asked_before_its_time_is_up(serv
     assert raised.value.retry_after == seconds(wait)
 
 
-LINK = "https://orders.example/api/answers/b00-1/payment?right=x"
+LINK = "https://orders.example/api/answers/b00-1/payment?token=x"
 
 
 @pytest.mark.proves("ANS-8")
@@ -399,7 +399,7 @@ async def test_a_service_that_says_neither_when_nor_where_to_ask_answers_over_it
 ):
     """Nothing is declared of it; any other 202 is tried again in the same attempt."""
     service.says(202, **headers)
-    request = Agency().request.model_copy(update={"answer_url": link})
+    request = Agency().request.model_copy(update={"callback_url": link})
     with pytest.raises(expected, match="202 why"):
         await service.call(request)
 
@@ -506,6 +506,6 @@ async def test_a_request_whose_time_is_far_away_is_answered_once():
 async def test_a_service_gets_the_link_over_which_it_can_answer_later(service):
     """In a header, which a service that never does so ignores; an undo has none."""
     asked = Agency().request
-    await service.call(asked.model_copy(update={"answer_url": "https://app/api/answers/x"}))
+    await service.call(asked.model_copy(update={"callback_url": "https://app/api/answers/x"}))
     await service.call(asked)
     assert service.links == ["https://app/api/answers/x", None]

@@ -341,11 +341,11 @@ def test_a_request_carries_the_callback_url_of_its_step_and_no_undo_does():
     """ANS-6, UND-3."""
     by = scheduler(callbacks=URLS)
     (message,) = claimed(step(), by=by).messages
-    assert decode(AgentRequest, message.body).answer_url.endswith(f"/pay?right={FIRST}")
+    assert decode(AgentRequest, message.body).callback_url.endswith(f"/pay?token={FIRST}")
     done = step(UndoPending(), effect=Done(key=KEY, result={"r": 1}))
     (undo,) = undone(done, by=by).messages
     request = decode(AgentRequest, undo.body)
-    assert (request.operation, request.answer_url) == ("refund", None)
+    assert (request.operation, request.callback_url) == ("refund", None)
     assert request.content["result"] == {"r": 1}
     assert URLS.of("b00-1", step()) is None
 

@@ -90,13 +90,13 @@ async def test_a_function_is_given_its_time_and_the_settings_that_it_reads():
         return call.kept(Paid)
 
     service = doing(authorise, settings={"BANK_KEY": "a-key"})
-    assert await service.call(request(answer_url="https://app/x"), 5) == {"reference": None}
+    assert await service.call(request(callback_url="https://app/x"), 5) == {"reference": None}
     undo = request(action="undo", content={"amount": 7, "result": {"reference": "r", "new": 1}})
     assert await service.call(undo, 5) == {"reference": "r"}
     assert {(call.seconds_left, call.settings["BANK_KEY"], call.step) for call in calls} == {
         (5, "a-key", "payment")
     }
-    assert [call.answer_url for call in calls] == ["https://app/x", None]
+    assert [call.callback_url for call in calls] == ["https://app/x", None]
     assert "a-key" not in repr(calls)
     assert "https://app/x" not in repr(calls)
 

@@ -99,7 +99,7 @@ def test_what_is_put_off_has_the_time_in_its_id():
     """In milliseconds, which tell one pause from the next."""
     message = OrderReady(order_id=ORDER_ID).to_bus()
     again = schedule_redelivery(message, NOW, NOW + seconds(10))
-    assert again.message_id == f"{ORDER_ID}:wake:1769847301000"
+    assert again.message_id == f"{ORDER_ID}:ready:1769847301000"
     assert (again.not_before, again.time_to_live) == (NOW + seconds(1), seconds(9))
 
 

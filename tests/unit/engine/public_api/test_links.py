@@ -78,7 +78,7 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
 
 GRACE = OperatorRequest(operator="grace", note="the mail was lost")
 URLS = {"urls": ["https://pictures.example/1"]}
-LINK = re.compile(r"https://in\.memory/api/answers/([^/]+)/([^/?]+)\?right=([\w-]{22})")
+LINK = re.compile(r"https://in\.memory/api/answers/([^/]+)/([^/?]+)\?token=([\w-]{22})")
 
 
 def snapshot(environment, order):
@@ -91,14 +91,14 @@ def right_of(environment, order, step="pictures"):
 
 def over(environment, order, step="pictures", right=None, **said):
     """Answer over the link, which is right unless the test gives another one."""
-    given = CallbackToken(right=right or right_of(environment, order, step))
+    given = CallbackToken(token=right or right_of(environment, order, step))
     service = environment._world.engine.link_service
     taken = environment._world.run(service.answer(order.id, step, AnswerBody(**said), given))
     return taken.status
 
 
 def shows(environment, order, step="pictures", right=None):
-    given = CallbackToken(right=right or right_of(environment, order, step))
+    given = CallbackToken(token=right or right_of(environment, order, step))
     return environment._world.run(
         environment._world.engine.link_service.show(order.id, step, given)
     )
@@ -181,7 +181,7 @@ def test_an_operator_renews_a_link_which_ends_the_former_one():
     environment, order = begun()
     former, desk = right_of(environment, order), environment._world.operations.services.answers
     made = environment._world.run(desk.renew_link(order.id, "pictures", GRACE))
-    assert LINK.fullmatch(made.answer_url).groups() == (
+    assert LINK.fullmatch(made.callback_url).groups() == (
         order.id,
         "pictures",
         right_of(environment, order),
@@ -248,7 +248,7 @@ def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
         for message in bus.sent
         if message.queue == "office-requests"
     ]
-    urls = {request.action: request.answer_url for request in asked}
+    urls = {request.action: request.callback_url for request in asked}
     assert urls["undo"] is None
     assert LINK.fullmatch(urls["do"]).groups()[:2] == (order.id, "check")
     assert urls["do"] not in repr(asked[0])
@@ -279,7 +279,7 @@ def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(mon
     assert snapshot(environment, order).derived.not_before == step.answer_by
     environment.advance(hours=1)
     (call,) = calls
-    right = LINK.fullmatch(call.answer_url)[3]
+    right = LINK.fullmatch(call.callback_url)[3]
     assert over(environment, order, "stamped", right, answer={}) == "recorded"
     assert order.state == "Processed"
     assert isinstance(snapshot(environment, order).step("stamped").effect, Done)
@@ -311,7 +311,7 @@ def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatc
         "Processing",
         environment.now + timedelta(seconds=10),
     )
-    right = LINK.fullmatch(call.answer_url)[3]
+    right = LINK.fullmatch(call.callback_url)[3]
     assert over(environment, order, "stamped", right, answer={}) == "recorded"
     assert (order.state, len(calls)) == ("Processed", 1)
 
@@ -388,7 +388,7 @@ def paid_at_the_till(monkeypatch):
         for message in environment._world.engine.adapters.bus.sent
         if message.queue == "till-requests"
     ]
-    url = decode(AgentRequest, asked[-1].body).answer_url
+    url = decode(AgentRequest, asked[-1].body).callback_url
     return environment, order, LINK.fullmatch(url)[3]
 
 
@@ -470,7 +470,7 @@ def test_no_right_stands_in_a_view_a_history_or_a_log_line(caplog):
         *(repr(record.__dict__) for record in caplog.records),
     ]
     assert not [text for text in texts for right in rights if right in text]
-    body = json.dumps({"answerUrl": "https://x/api/answers/b00-1/pay?right=s3-cr_t", "n": 1})
+    body = json.dumps({"callbackUrl": "https://x/api/answers/b00-1/pay?token=s3-cr_t", "n": 1})
     assert shown(body.encode()) == body.replace("s3-cr_t", "...")
     assert masked("nothing") == "nothing"
 
@@ -576,7 +576,7 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
             url="http://x/",
             body=json.dumps(said).encode(),
             headers={},
-            params={"right": right} if right else {},
+            params={"token": right} if right else {},
             route_params={"orderId": ORDER_ID, "step": step},
         )
         given = await bound[name].get_user_function()(request)

@@ -334,7 +334,7 @@ def test_what_is_awaited_is_extended_reminded_of_and_linked_anew(monkeypatch):
     def post(_self, *path, body):
         posted.append((path[-1], body))
         done = {"orderId": "b03-1", "status": f"{path[-1]}ed"}
-        return done | ({"answerUrl": "https://app/x"} if path[-1] == "link" else {})
+        return done | ({"callbackUrl": "https://app/x"} if path[-1] == "link" else {})
 
     monkeypatch.setattr(Api, "post", post)
 
