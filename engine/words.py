@@ -67,7 +67,7 @@ def _key_forgotten(facts: Facts) -> str:
     known = f"{facts['agent']} knows {facts['key']} only until {until:%Y-%m-%d %H:%M} UTC"
     if facts["is_undo"]:
         return f"it may stand, and {known}: see to it there that nothing stands, then skip it"
-    then = "skip it if it was done, or renew it if it was not"
+    then = "skip it if it was done, or retry it with a new key if it was not"
     return f"it may have been done, and {known}: find out there, then {then}"
 
 
@@ -107,8 +107,10 @@ def _pivot_passed(facts: Facts) -> str:
 
 def _keys_forgotten(facts: Facts) -> str:
     forgotten = f"the service may have forgotten the key of {' and '.join(facts['steps'])}"
-    or_renew = "" if facts["is_undo"] else " if it was done, or renew it if it was not"
-    return f"{forgotten}: find out there what stands; skip it{or_renew}"
+    or_retry = (
+        "" if facts["is_undo"] else " if it was done, or retry it with a new key if it was not"
+    )
+    return f"{forgotten}: find out there what stands; skip it{or_retry}"
 
 
 _DONE: Mapping[str, str] = {
@@ -126,7 +128,7 @@ def _not_in_error(facts: Facts) -> str:
 
 _ONLY: Mapping[str, str] = {
     Action.SKIP: "has failed can be skipped",
-    Action.RETRY_WITH_NEW_KEY: "has failed can be renewed",
+    Action.RETRY_WITH_NEW_KEY: "has failed can be retried with a new key",
     Action.SETTLE: "is in doubt can be settled",
 }
 """Which steps an action can concern."""

@@ -135,7 +135,7 @@ def _skip(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Tra
     return skip.decide(order, skip.step_of(order, command.step), command.note, now)
 
 
-def _renew(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
+def _retry_with_new_key(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
     step = retry_with_new_key.step_of(order, command.step, now)
     return retry_with_new_key.decide(order, step, command.note, now)
 
@@ -206,7 +206,7 @@ ACTIONS = (
         lists=(WorkItemKind.ERROR,),
     ),
     OperatorAction(
-        name="renew",
+        name="retry-with-new-key",
         title="Do a step anew",
         button="It was not done: do it",
         effect="It is unknown whether the step was done under its former key. It is done under a "
@@ -216,7 +216,7 @@ ACTIONS = (
         of_step=True,
         steps_of=forgotten_steps,
         why_not=retry_with_new_key.refusal,
-        decide=_renew,
+        decide=_retry_with_new_key,
         lists=(WorkItemKind.ERROR,),
     ),
     OperatorAction(
@@ -270,7 +270,7 @@ ACTIONS = (
         lists=(WorkItemKind.HELD,),
     ),
     OperatorAction(
-        name="hurry",
+        name="expedite",
         title="Raise the priority",
         button="Raise it",
         effect="The order is claimed before those of normal priority. A cooldown ends now.",

@@ -118,7 +118,12 @@ def _acting(action: OperatorAction, orders: OperatorService) -> Route:
         return await orders.act(action, order_id, request)
 
     act.__doc__ = action.effect
-    return Route(f"operator_{action.name}", "POST", f"{ORDER}/{action.name}", act)
+    return Route(_function(action.name), "POST", f"{ORDER}/{action.name}", act)
+
+
+def _function(name: str) -> str:
+    """Return the name of a function, without hyphens: it is a part of names of settings."""
+    return f"operator_{name.replace('-', '_')}"
 
 
 def _running(name: str, runs: RunService) -> Route:
@@ -128,7 +133,7 @@ def _running(name: str, runs: RunService) -> Route:
         return await runs.run(name, request)
 
     run.__doc__ = RUNS[name]
-    return Route(f"operator_run_{name}", "POST", f"api/operator/run/{name}", run)
+    return Route(_function(f"run-{name}"), "POST", f"api/operator/run/{name}", run)
 
 
 def retention_functions(retention: RetentionService) -> func.Blueprint:

@@ -314,12 +314,12 @@ def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> N
 SUMMARIES = {
     "resubmit": "Start the failed steps of an order again.",
     "skip": "Continue an order without a failed step.",
-    "renew": "Start a failed step again under a new key.",
+    "retry-with-new-key": "Start a failed step again under a new key.",
     "settle": "Say whether a step in doubt was done.",
     "cancel": "Undo an order.",
     "hold": "Hold an order, so that none of its steps start.",
     "release": "Release an order that is on hold.",
-    "hurry": "Raise the priority of an order, and end its cooldown.",
+    "expedite": "Raise the priority of an order, and end its cooldown.",
     HOLD_AGENT.name: "Send no requests to an agent until a time.",
     RELEASE_AGENT.name: "Send requests to an agent again.",
     REMIND.name: "Send the request for an answer again.",
@@ -399,7 +399,7 @@ for _action in ACTIONS:
 def answer(
     api: Api, *, order_id: str, step: str, content: str | None, refusal: str | None, operator: str
 ) -> None:
-    """Answer a step for somebody outside, or show its question.
+    """Answer a step for someone outside, or show its question.
 
     CONTENT is the answer, a JSON object. Without it, and without a refusal, the command shows the
     question and the fields of the answer.

@@ -92,12 +92,12 @@ OVER_LINK = "outside"
 EVENTS_OF = {
     "resubmit": {"resubmitted"},
     "skip": {"skipped", "step-skipped"},
-    "renew": {"retried-with-new-key", "step-retried-with-new-key"},
+    "retry-with-new-key": {"retried-with-new-key", "step-retried-with-new-key"},
     "settle": {"settled", "step-settled"},
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
-    "hurry": {"expedited"},
+    "expedite": {"expedited"},
     CUSTOMER_CANCEL: {"cancelled"},
     ERASE: {"erased"},
 }
@@ -1169,7 +1169,7 @@ def is_true(world: World, order: OrderAggregate, kind: str) -> bool:
     if not any(agent.keys_last for agent in world.deployed.agents.values()):
         return True
     stands = any(_standing(world, step) for step in _failed(order))
-    return {"renew": not stands, "skip": stands is not order.is_undo}.get(kind, True)
+    return {"retry-with-new-key": not stands, "skip": stands is not order.is_undo}.get(kind, True)
 
 
 def found_out(world: World, order: OrderAggregate) -> tuple[Step, bool]:

@@ -253,7 +253,7 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
     if order is None:
         return
     for kind in possible(order, world.now):
-        pending = kind in ("renew", "settle") and callbacks.undecided(world)
+        pending = kind in ("retry-with-new-key", "settle") and callbacks.undecided(world)
         if kind in world.operator and not pending and invariants.is_true(world, order, kind):
             yield "operator", kind
     if ERASE in world.operator:

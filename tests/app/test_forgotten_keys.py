@@ -62,7 +62,7 @@ MONDAY = NOW + 2 * DAY
 
 
 def renew(order, now):
-    return act("renew", order, REQUEST, now)
+    return act("retry-with-new-key", order, REQUEST, now)
 
 
 def doubtful():
@@ -105,7 +105,9 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
     assert isinstance(step.effect, InDoubt)
     assert change.after.cause == forgotten()
     shown = words_of(forgotten())
-    assert all(fact in shown for fact in ("payment", KEY, "2026-02-01 08:15 UTC", "skip", "renew"))
+    assert all(
+        fact in shown for fact in ("payment", KEY, "2026-02-01 08:15 UTC", "skip", "new key")
+    )
 
 
 @pytest.mark.proves("AGT-12")
@@ -124,7 +126,7 @@ def test_of_every_step_whose_key_is_forgotten_an_operator_reads():
 def test_the_alert_offers_what_an_operator_can_say():
     """And no resubmit, which would be refused."""
     (alert,) = told(FORGETS.claim(doubtful(), MONDAY))
-    assert alert.data["actions"] == ["skip", "renew", "settle", "cancel"]
+    assert alert.data["actions"] == ["skip", "retry-with-new-key", "settle", "cancel"]
 
 
 async def test_the_page_of_the_order_offers_what_makes_sense_now():
@@ -143,7 +145,7 @@ async def test_the_page_of_the_order_offers_what_makes_sense_now():
     now = MONDAY
     assert (await there.operations.orders.inspect(ORDER_ID)).actions == [
         "skip",
-        "renew",
+        "retry-with-new-key",
         "settle",
         "cancel",
     ]
@@ -182,7 +184,7 @@ def test_resubmit_is_refused_and_nothing_else_offers_it():
     """On Friday it is the right thing to do, on Monday it may charge twice."""
     order = in_error()
     assert possible(order, NOW + seconds(60)) == ["resubmit", "skip", "settle", "cancel"]
-    assert possible(order, MONDAY) == ["skip", "renew", "settle", "cancel"]
+    assert possible(order, MONDAY) == ["skip", "retry-with-new-key", "settle", "cancel"]
     with pytest.raises(RefusedError, match="may have forgotten the key of payment: find out there"):
         resubmit(order, REQUEST, MONDAY)
     assert resubmit(order, REQUEST, NOW + seconds(60))
@@ -242,14 +244,16 @@ def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
     """Both are named where a resubmit is refused; only one of them is renewed."""
     payment = in_error().step("payment")
     both = orders.having(in_error(), steps=[payment, steps.like(payment, "stock")])
-    then = "what stands; skip it if it was done, or renew it if it was not"
+    then = "what stands; skip it if it was done, or retry it with a new key if it was not"
     with pytest.raises(RefusedError, match=f"key of payment and stock: find out there {then}$"):
         resubmit(both, REQUEST, MONDAY)
     with pytest.raises(RefusedError, match="name one of them: payment, stock"):
         renew(both, MONDAY)
-    with pytest.raises(RefusedError, match="can be renewed; of this order that is: payment, stock"):
-        act("renew", both, REQUEST.model_copy(update={"step": "capture"}), MONDAY)
-    one = act("renew", both, REQUEST.model_copy(update={"step": "stock"}), MONDAY).after
+    with pytest.raises(RefusedError, match="can be retried with a new key; of this order that is: payment, stock"):
+        act("retry-with-new-key", both, REQUEST.model_copy(update={"step": "capture"}), MONDAY)
+    one = act(
+        "retry-with-new-key", both, REQUEST.model_copy(update={"step": "stock"}), MONDAY
+    ).after
     assert [step.key.generation for step in one.steps] == [0, 1]
 
 

@@ -45,7 +45,7 @@ async def test_the_same_message_again_changes_nothing_whatever_operators_did(wor
     """The order was put before others, then erased; the row keeps what was submitted (engine 30)."""
     await world.submitted()
     asked = ActRequest(operator="grace", note="soon")
-    await world.app.operations.services.orders.act(BY_NAME["hurry"], ORDER_ID, asked)
+    await world.app.operations.services.orders.act(BY_NAME["expedite"], ORDER_ID, asked)
     await world.app.operations.services.retention.erase(ORDER_ID, asked)
     before = await world.order()
     assert await world.submitted() == before

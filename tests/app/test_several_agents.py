@@ -160,7 +160,7 @@ async def acted_on(made, action, *, dry_run):
 
 
 @pytest.mark.proves("OPR-3")
-@pytest.mark.parametrize("action", ["hold", "hurry"])
+@pytest.mark.parametrize("action", ["hold", "expedite"])
 async def test_a_bulk_action_finds_an_order_in_several_lanes_once(action):
     """A dry run says the number of orders, and the action is done once to each."""
     beside = [

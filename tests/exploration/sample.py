@@ -108,7 +108,7 @@ MIXED = WorkflowDefinition(
     ),
 )
 SLOW = ("request is lost", "hears too late", "too late", "rejects")
-ACTS = (*ALL_ACTS, "hold", "release", "hurry", "settle", "renew")
+ACTS = (*ALL_ACTS, "hold", "release", "expedite", "settle", "retry-with-new-key")
 MORE = (
     WorldOf(
         faults=3,

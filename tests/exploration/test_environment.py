@@ -307,7 +307,7 @@ def test_services_are_as_their_agents_declare_them():
         "keys_last": timedelta(hours=24),
     }
     coverage = WorkflowTestEnvironment(business(FLIGHT, **declared)).explore(
-        faults=1, acts=["resubmit", "renew"]
+        faults=1, acts=["resubmit", "retry-with-new-key"]
     )
     happened = coverage.explored.happened
     assert happened("the service accepts it, to do it later")

@@ -18,7 +18,7 @@ from tests.exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
 
 SERVICES = {STRIPE_LIKE: "~:1", CARRIER_LIKE: "~"}
 """With what an idempotency key ends after a refusal and a resubmit: of a new round, or of the same."""
-ALL_ACTS = ("resubmit", "renew", "skip", "cancel")
+ALL_ACTS = ("resubmit", "retry-with-new-key", "skip", "cancel")
 
 
 class Resubmitted:

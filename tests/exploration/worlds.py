@@ -685,7 +685,7 @@ HURRIED = WorldOf(
     faults=1,
     only=("hears too late",),
     acts=1,
-    operator=("hurry",),
+    operator=("expedite",),
     workflow=RESTING,
     threshold=1,
     alone=True,
@@ -694,7 +694,7 @@ HURRIED_AGAIN = WorldOf(
     faults=1,
     only=("submission is delivered twice",),
     acts=1,
-    operator=("hurry",),
+    operator=("expedite",),
     alone=True,
 )
 """An operator hurries the order, and its message comes again."""
@@ -796,7 +796,7 @@ FORGOTTEN = WorldOf(
     faults=1,
     only=("too late", "too fast"),
     acts=2,
-    operator=("resubmit", "renew", "skip", "cancel"),
+    operator=("resubmit", "retry-with-new-key", "skip", "cancel"),
     threshold=1,
     workflow=EXTERNAL_EVENT,
     forgets=True,
@@ -850,7 +850,7 @@ ACCEPTED = WorldOf(
 STRIPE_LIKE = WorldOf(
     faults=1,
     acts=1,
-    operator=("resubmit", "renew"),
+    operator=("resubmit", "retry-with-new-key"),
     threshold=1,
     workflow=EXTERNAL_EVENT,
     remembers=True,
@@ -1101,7 +1101,13 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(
         CALLED_BACK, threshold=1, workflow=EXTERNAL_EVENT, remembers=True, acts=1, operator=ALL_ACTS
     ): (),
-    replace(CALLED_BACK, forgets=True, workflow=PLAIN, acts=1, operator=("resubmit", "renew")): (),
+    replace(
+        CALLED_BACK,
+        forgets=True,
+        workflow=PLAIN,
+        acts=1,
+        operator=("resubmit", "retry-with-new-key"),
+    ): (),
     CALLED_BACK_IN_TIME: ("AGT-11",),
     replace(CALLED_BACK_IN_TIME, workflow=PAIR): (),
     replace(CALLED_BACK_IN_TIME, acts=1, operator=("cancel",)): (),
@@ -1131,7 +1137,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “held”",
         "commits “released”",
     ),
-    "OPR-8": ("operator begins to hurry", "commits “expedited”", "commits “recovered”"),
+    "OPR-8": ("operator begins to expedite", "commits “expedited”", "commits “recovered”"),
     "FLT-1": (
         "the service stumbles",
         "the service rejects the order",

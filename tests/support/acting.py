@@ -19,7 +19,7 @@ def refusal(name, order, now):
 
 
 resubmit, skip, cancel, hold, release, expedite = (
-    partial(act, name) for name in ("resubmit", "skip", "cancel", "hold", "release", "hurry")
+    partial(act, name) for name in ("resubmit", "skip", "cancel", "hold", "release", "expedite")
 )
 
 

@@ -96,7 +96,7 @@ async def test_steps_of_an_old_copy_go_to_an_operator_where_services_have_forgot
             order = await client.until(order_id, "Error")
             assert step in order["history"][-1]["detail"]
             assert order["reason"].startswith("it may have been done, and ")
-            assert "renew" in order["actions"]
+            assert "retry-with-new-key" in order["actions"]
             await eventually(lambda: renewed(client, order_id))
         await client.until(order_id, "Processed")
         assert await client.actions(order_id) == ["authorise", "capture", "ship"]
@@ -109,7 +109,9 @@ async def stock_is_reserved(client, order_id):
 
 async def renewed(client, order_id):
     """Let the failed step begin anew, once it has failed."""
-    code, _, _ = await CommandLine(client).run("renew", order_id, "-m", "it was not done")
+    code, _, _ = await CommandLine(client).run(
+        "retry-with-new-key", order_id, "-m", "it was not done"
+    )
     return code == 0
 
 

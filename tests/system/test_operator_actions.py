@@ -258,7 +258,7 @@ async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release
     _, listed = await client.request("GET", "/api/operator/orders?state=Held&limit=500")
     assert order_id in [found["orderId"] for found in listed["orders"]]
     assert "holds the order already" in await operator.act("hold", order_id)
-    assert await operator.act("hurry", order_id) == ""
+    assert await operator.act("expedite", order_id) == ""
     assert steps_of(await client.order(order_id)) == DONE_BEFORE
     assert await operator.act("release", order_id) == ""
     order = await client.until(order_id, "Processed")

@@ -111,7 +111,7 @@ async def test_an_upgrade_and_the_way_back_lose_nothing_and_do_nothing_twice(tmp
 
         await client.fault("none", SLOW)
         await until_processed(client, of_old)
-        await act(client, "hurry", held)
+        await act(client, "expedite", held)
         await told(stack, "After")
         await client.fault("hang", SLOW)
         of_new = await in_flight(client)

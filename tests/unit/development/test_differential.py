@@ -149,7 +149,7 @@ def test_a_side_that_ends_too_early_is_an_error():
 
 
 RESUBMIT = {"from": 0, "do": "act", "action": "resubmit", "at": T2}
-HURRY = {"from": 0, "do": "act", "action": "hurry", "at": T2}
+HURRY = {"from": 0, "do": "act", "action": "expedite", "at": T2}
 ERASE = {"from": 0, "do": "erase", "at": T2}
 ANSWER = {"from": 0, "do": "answer", "at": T2, "step": "a", "answer": {"reference": "r"}}
 RESTORE = {"from": 0, "do": "restore", "at": T2, "copiedAt": T1}

@@ -54,18 +54,18 @@ def test_an_operator_ends_a_cooldown_early():
     order = environment.submit(STORM)
     environment.advance(minutes=5)
     assert "cooldown 1 of 3" in order.history[-1]
-    environment.act(order, "hurry")
+    environment.act(order, "expedite")
     environment.advance(minutes=5)
     assert "cooldown 2 of 3" in order.history[-1]
     environment.heal("bank")
-    environment.act(order, "hurry")
+    environment.act(order, "expedite")
     assert order.state == "Processed"
     later = environment.submit(STORM, not_before=environment.now + timedelta(days=1))
-    environment.act(later, "hurry")
+    environment.act(later, "expedite")
     environment.advance(hours=23)
     assert later.state == "Pending"
     with pytest.raises(RefusedError, match="high priority already"):
-        environment.act(later, "hurry")
+        environment.act(later, "expedite")
 
 
 @pytest.mark.proves("SUB-8")

@@ -30,8 +30,8 @@ SOON = timedelta(seconds=3)
 LATER = timedelta(days=2)
 SCHEDULER, SUPERVISOR = "scheduler-1", "supervisor-1"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*")
-STEP_ACTIONS = ("skip", "renew")
-ORDER_ACTIONS = ("resubmit", "cancel", "hold", "release", "hurry")
+STEP_ACTIONS = ("skip", "retry-with-new-key")
+ORDER_ACTIONS = ("resubmit", "cancel", "hold", "release", "expedite")
 WEIGHTS: Mapping[str, float] = {"claim": 4, "reply": 6, "recover": 3, "act": 2, "answer": 1}
 """How much more often than others a random course takes these moves: they bring an order further."""
 FURTHER = 1 / 2

@@ -210,7 +210,7 @@ def _dead_condition(case: Case) -> bool:
 
 def _expedited_undo(case: Case) -> bool:
     """Whether the cooldown of an undo ends, and the order waits from now on."""
-    if case.move.get("action") != "hurry":
+    if case.move.get("action") not in ("hurry", "expedite"):
         return False
     cooled = {
         step["Name"]
@@ -252,7 +252,13 @@ REFUSED_BEFORE = ("refused", "transition")
 
 def _woken_anew(case: Case) -> bool:
     named = case.path[0] == "messages" and list(case.path[-2:]) == ["body", "steps"]
-    goes_on = case.move.get("action") in ("resubmit", "skip", "renew", "settle")
+    goes_on = case.move.get("action") in (
+        "resubmit",
+        "skip",
+        "renew",
+        "retry-with-new-key",
+        "settle",
+    )
     return named and goes_on and (case.base == MISSING or {*case.base} < {*case.new})
 
 

@@ -18,7 +18,12 @@ from development.differential import neutral
 from engine.decisions import callback_actions as answers
 from engine.decisions.actions.restore import Copied
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
-from engine.decisions.operator_actions import BY_NAME, OperatorCommand, cancel_for_customer
+from engine.decisions.operator_actions import (
+    BY_NAME,
+    OperatorAction,
+    OperatorCommand,
+    cancel_for_customer,
+)
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
@@ -125,7 +130,7 @@ class Side:
             confirm_late_effect=move.get("confirm", False),
         )
         workflows = self._workflows
-        return BY_NAME[move["action"]].act(before, answers.checked(before, command, workflows), now)
+        return _action(move["action"]).act(before, answers.checked(before, command, workflows), now)
 
     def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Change | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
@@ -343,6 +348,14 @@ def _message(message: BusMessage) -> Json:
 
 def _command(move: Json) -> OperatorCommand:
     return OperatorCommand(operator=OPERATOR, note=NOTE, step=move["step"])
+
+
+FORMER_ACTIONS = {"hurry": "expedite", "renew": "retry-with-new-key"}
+"""Actions by the names that they have in courses of older commits."""
+
+
+def _action(name: str) -> OperatorAction:
+    return BY_NAME[FORMER_ACTIONS.get(name, name)]
 
 
 FORMER_NAMES = {"asked": "throttled", "accepted": "deferred"}

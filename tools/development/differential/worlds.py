@@ -88,7 +88,7 @@ WORLDS: Sequence[Json] = (
         threshold=1,
         courses=[
             "claim recover claim recover resubmit claim recover",
-            "claim completed cancel recover claim recover hurry",
+            "claim completed cancel recover claim recover expedite",
         ],
     ),
     world(

@@ -340,8 +340,8 @@ def test_a_customer_reads_why_an_order_cannot_be_cancelled(order, until, why):
 
 
 POSSIBLE = {
-    "pending": (orders.new(), ["cancel", "hold", "hurry"]),
-    "processing": (claimed(), ["cancel", "hold", "hurry"]),
+    "pending": (orders.new(), ["cancel", "hold", "expedite"]),
+    "processing": (claimed(), ["cancel", "hold", "expedite"]),
     "last step failed": (
         in_error(DONE, DONE, DONE, FAILED),
         ["resubmit", "skip", "settle", "cancel"],

@@ -383,7 +383,7 @@ def every_command(group, name="operators"):
 def test_the_help_of_a_command_is_whole(name, command):
     """Its list shows the first sentence uncut in 80 columns; each option is described (newcomer C, `--help`)."""
     first, _, _ = (command.help or "").partition("\n\n")
-    space = 80 - len("    ") - len("release-agent") - len("  ")
+    space = 80 - len("    ") - len("retry-with-new-key") - len("  ")
     assert command.get_short_help_str(space) == " ".join(first.split()), name
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.opts for option in options if not option.help] == []

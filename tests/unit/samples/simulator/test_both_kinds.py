@@ -226,7 +226,12 @@ async def test_a_key_that_was_forgotten_is_not_sent_again():
     world.now += 3 * DAY
     with pytest.raises(RefusedError):
         await world.acts("resubmit")
-    assert possible(await world.order(), world.now) == ["skip", "renew", "settle", "cancel"]
+    assert possible(await world.order(), world.now) == [
+        "skip",
+        "retry-with-new-key",
+        "settle",
+        "cancel",
+    ]
     await world.acts("skip")
     assert await world.state() is ProcessState.PROCESSED
     assert await world.effects() == [(KEY, "authorise")]
