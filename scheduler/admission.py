@@ -190,7 +190,7 @@ class Admission:
         self._runs_at = seen | known
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
         if health is not None:  # a look finds every hold that has not been ended
-            self.health = [report for report in self.health if report.held_by is None]
+            self.health = [report for report in self.health if report.paused_by is None]
         self.add_reports(health or ())
         self._line_up(
             [candidate for candidate in waiting if candidate.order_id not in self._touched]

@@ -136,7 +136,7 @@ class WorkflowTestEnvironment:
         It begins anew, with this environment's business and settings; content and `not_before` are
         those of `submit`, the content else the business's sample. Up to `faults` things go wrong in
         each course, and somebody may take one of the `acts` at any moment: an action of operators
-        such as `cancel`, a customer's `customer-cancel`, `hold-agent`, `erase`, or `restore`, by
+        such as `cancel`, a customer's `customer-cancel`, `pause-agent`, `erase`, or `restore`, by
         which the store is restored as it was at an earlier moment. Services are as their agents
         declare them; of each step they answer a text for every field that is kept, or what
         `answers` says. The agents in `callbacks` have services that may answer 202 without a time,

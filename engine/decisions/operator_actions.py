@@ -135,7 +135,9 @@ def _skip(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Tra
     return skip.decide(order, skip.step_of(order, command.step), command.note, now)
 
 
-def _retry_with_new_key(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
+def _retry_with_new_key(
+    order: OrderAggregate, command: OperatorCommand, now: datetime
+) -> Transition:
     step = retry_with_new_key.step_of(order, command.step, now)
     return retry_with_new_key.decide(order, step, command.note, now)
 
@@ -320,22 +322,22 @@ DROP = Words(
     done="dropped",
     danger=True,
 )
-HOLD_AGENT = Words(
-    name="hold-agent",
+PAUSE_AGENT = Words(
+    name="pause-agent",
     subject=Subject.AGENT,
-    title="Hold the agent",
-    button="Hold it",
+    title="Pause the agent",
+    button="Pause it",
     effect="No request is sent to the agent until that time. Orders that need it wait, "
     "and no failure is counted. What is under way may end.",
-    done="held",
+    done="paused",
 )
-RELEASE_AGENT = Words(
-    name="release-agent",
+RESUME_AGENT = Words(
+    name="resume-agent",
     subject=Subject.AGENT,
-    title="Release the agent",
-    button="Release it",
+    title="Resume the agent",
+    button="Resume it",
     effect="Requests are sent to the agent again. Orders that waited for it go on.",
-    done="released",
+    done="resumed",
 )
 ANSWER = Words(
     name="answer",
@@ -379,7 +381,7 @@ LINK = Words(
     effect="Whoever has the new link can answer. The former one ends.",
     done="renewed",
 )
-OTHERS = (ERASE, REVEAL, REDRIVE, DROP, HOLD_AGENT, RELEASE_AGENT)
+OTHERS = (ERASE, REVEAL, REDRIVE, DROP, PAUSE_AGENT, RESUME_AGENT)
 """The actions on an order's personal data, on an unreadable message, and on an agent."""
 OF_ANSWERS = (ANSWER, REFUSE, EXTEND, REMIND, LINK)
 """What operators do about an answer from outside."""

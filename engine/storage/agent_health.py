@@ -10,7 +10,7 @@ from engine.domain.keys import LAST, key_part, sortable
 from engine.storage.tables import Delete, Operation, Put, RowMapper, Table, columns_of, read_rows
 
 OPERATOR = "operator"
-"""The instance in the rows by which operators hold an agent."""
+"""The instance in the rows by which operators pause an agent."""
 
 FRESH = timedelta(seconds=15)
 """How long an instance's report counts: it reports when a request begins, and calls take time."""
@@ -62,20 +62,20 @@ class AgentHealth:
     """The faults of the requests in `begun` that have come to nothing, the newest first."""
     unresponsive_since: AwareDatetime | None = None
     """The time since which the agent has requests and has begun none; written by a supervisor."""
-    held_by: str | None = None
-    """The operator who holds the agent until `paused_until`, or released it then (OPR-9)."""
-    held_because: str | None = None
+    paused_by: str | None = None
+    """The operator who paused the agent until `paused_until`, or resumed it then (OPR-9)."""
+    paused_because: str | None = None
     """The operator's note."""
 
     @property
-    def held_until(self) -> datetime | None:
-        """Until when an operator holds the agent, or held it; None if the row is no hold."""
-        return None if self.held_by is None else self.paused_until
+    def operator_pause_until(self) -> datetime | None:
+        """Until when an operator has paused the agent, or had; None for the row of an instance."""
+        return None if self.paused_by is None else self.paused_until
 
     @property
     def is_report(self) -> bool:
         """Whether the instance itself speaks, and no supervisor or operator about the agent."""
-        return self.unresponsive_since is None and self.held_by is None
+        return self.unresponsive_since is None and self.paused_by is None
 
     @property
     def counts_until(self) -> datetime:
@@ -133,10 +133,13 @@ def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> da
     return min(closed) if closed and len(closed) == len(current) else None
 
 
-def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:
-    """Return the row by which an operator holds the agent now; None if none does."""
+def pause_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:
+    """Return the row by which an operator has paused the agent now; None if none has."""
     of_agent = (row for row in health if row.agent == agent)
-    return next((row for row in of_agent if row.held_until and row.held_until > now), None)
+    return next(
+        (row for row in of_agent if row.operator_pause_until and row.operator_pause_until > now),
+        None,
+    )
 
 
 FORM = RowMapper(AgentHealth, texts=("begun", "faults"))
@@ -158,12 +161,12 @@ class AgentHealthLog:
             operations.append(Delete(old))
         await self._table.submit_separately(PARTITION, operations)
 
-    async def hold(self, hold: AgentHealth) -> None:
-        """Put this row in the place of all by which operators hold the agent."""
-        found = await self._table.rows(PARTITION, sortable(hold.at), LAST)
-        key, ending = _key(hold), f"|{hold.agent}|{OPERATOR}"
+    async def pause(self, pause: AgentHealth) -> None:
+        """Put this row in the place of all by which operators paused the agent."""
+        found = await self._table.rows(PARTITION, sortable(pause.at), LAST)
+        key, ending = _key(pause), f"|{pause.agent}|{OPERATOR}"
         former = [row.key for row in found if row.key.endswith(ending) and row.key != key]
-        operations: list[Operation] = [Put(key, FORM.columns(hold)), *map(Delete, former)]
+        operations: list[Operation] = [Put(key, FORM.columns(pause)), *map(Delete, former)]
         await self._table.submit_separately(PARTITION, operations)
 
     async def remove(self, health: AgentHealth) -> None:

@@ -22,7 +22,7 @@ from engine.storage.agent_health import (
     KEPT,
     AgentHealth,
     AgentHealthLog,
-    hold_of,
+    pause_of,
     unresponsive_since,
 )
 from engine.storage.claim_lanes import PAGE, BucketReader
@@ -33,7 +33,7 @@ from engine.storage.sweeps import SweepLog
 log = logging.getLogger(__name__)
 
 LONGEST_HELD = timedelta(hours=24)
-"""An order or an agent that is held for longer was perhaps forgotten."""
+"""An order that is held, or an agent that is paused, for longer was perhaps forgotten."""
 
 LONGEST_START = timedelta(minutes=1)
 """Time to the first sweep after a pause of the whole system, even if a dead host's locks remain."""
@@ -122,24 +122,26 @@ class StallDetector:
     async def _agents(
         self, now: datetime, unserved: set[str], held_until: dict[str, datetime]
     ) -> list[StallFinding]:
-        """Return the agents that are silent or held for too long.
+        """Return the agents that are silent or paused for too long.
 
-        Add to `unserved` the capabilities that only silent or held agents offer: the orders that
+        Add to `unserved` the capabilities that only silent or paused agents offer: the orders that
         wait for them are not announced one by one. Add to `held_until` the capabilities all of
-        whose agents operators hold, or have held lately, and when the first of these holds ends.
+        whose agents operators have paused, or had lately, and when the first of these pauses ends.
         """
         health = await self.agent_health.since(now - KEPT)
         agents = dict.fromkeys(chain.from_iterable(self.offers.values()))
         since_when = {agent: unresponsive_since(health, agent, now) for agent in agents}
         silent = {agent: since for agent, since in since_when.items() if since}
-        held = {agent: hold for agent in agents if (hold := hold_of(health, agent, now))}
-        holds_end = {row.agent: row.held_until for row in health if row.held_until}
+        paused = {agent: pause for agent in agents if (pause := pause_of(health, agent, now))}
+        holds_end = {
+            row.agent: row.operator_pause_until for row in health if row.operator_pause_until
+        }
         for capability, offering in self.offers.items():
-            if silent.keys() | held.keys() >= set(offering):
+            if silent.keys() | paused.keys() >= set(offering):
                 unserved.add(capability)
             if holds_end.keys() >= set(offering):
                 held_until[capability] = min(holds_end[agent] for agent in offering)
-        return [*self._silent_for_long(silent, now), *self._agents_held_for_long(held, now)]
+        return [*self._silent_for_long(silent, now), *self._agents_paused_for_long(paused, now)]
 
     def _silent_for_long(
         self, silent: Mapping[str, datetime], now: datetime
@@ -149,13 +151,15 @@ class StallDetector:
                 reason = f"nobody takes the requests to {agent}"
                 yield StallFinding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=since)
 
-    def _agents_held_for_long(
-        self, held: Mapping[str, AgentHealth], now: datetime
+    def _agents_paused_for_long(
+        self, paused: Mapping[str, AgentHealth], now: datetime
     ) -> Iterator[StallFinding]:
-        for agent, hold in held.items():
-            if now - hold.at > LONGEST_HELD:
-                reason = f"{agent} is held for long: release it"
-                yield StallFinding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=hold.at)
+        for agent, pause in paused.items():
+            if now - pause.at > LONGEST_HELD:
+                reason = f"{agent} is paused for long: resume it"
+                yield StallFinding(
+                    key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=pause.at
+                )
 
     async def _sweeps(self, now: datetime) -> list[StallFinding]:
         last = await self.sweeps.last()

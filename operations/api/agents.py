@@ -1,6 +1,6 @@
-"""Operators hold an agent until a time, and release it (OPR-9).
+"""Operators pause an agent until a time, and resume it (OPR-9).
 
-A hold is a row beside the agent's health: schedulers send no requests until it has expired.
+A pause is a row beside the agent's health: schedulers send no requests until it has expired.
 """
 
 import logging
@@ -16,19 +16,19 @@ from engine.storage.agent_health import (
     AgentHealth,
     AgentHealthLog,
     closed_until,
-    hold_of,
+    pause_of,
     unresponsive_since,
 )
 from engine.words import CLOCK
-from operations.api.requests import HoldRequest, OperatorRequest
+from operations.api.requests import OperatorRequest, PauseRequest
 
 log = logging.getLogger(__name__)
 
-LONGEST_HOLD = timedelta(days=30)
+LONGEST_PAUSE = timedelta(days=30)
 
 
-class HeldAgent(View):
-    """An agent that an operator holds."""
+class PausedAgent(View):
+    """An agent that an operator has paused."""
 
     agent: str
     by: str
@@ -38,34 +38,34 @@ class HeldAgent(View):
     until: datetime
 
 
-class Held(HeldAgent):
-    """The hold that is in force now."""
+class AgentPaused(PausedAgent):
+    """The pause that is in force now."""
 
     http_status = 202  # as with an order
 
 
-class Released(View):
+class AgentResumed(View):
     """The agent that may be asked again."""
 
     http_status = 202  # as with an order
     agent: str
 
 
-def held_agent(hold: AgentHealth) -> HeldAgent:
-    """Return the hold as operators see it."""
-    return HeldAgent(
-        agent=hold.agent,
-        by=hold.held_by or "",
-        because=hold.held_because or "",
-        since=hold.at,
-        until=hold.held_until or hold.at,
+def paused_agent(pause: AgentHealth) -> PausedAgent:
+    """Return the pause as operators see it."""
+    return PausedAgent(
+        agent=pause.agent,
+        by=pause.paused_by or "",
+        because=pause.paused_because or "",
+        since=pause.at,
+        until=pause.operator_pause_until or pause.at,
     )
 
 
-def hold_in_words(hold: AgentHealth) -> str:
-    """Return the hold in words."""
-    until = f"{hold.held_until:{CLOCK}}"
-    return f"{hold.held_by} holds {hold.agent} until {until}, because: {hold.held_because}"
+def pause_in_words(pause: AgentHealth) -> str:
+    """Return the pause in words."""
+    until = f"{pause.operator_pause_until:{CLOCK}}"
+    return f"{pause.paused_by} paused {pause.agent} until {until}, because: {pause.paused_because}"
 
 
 def closed_in_words(health: Sequence[AgentHealth], agents: Iterable[str], now: datetime) -> str:
@@ -75,8 +75,8 @@ def closed_in_words(health: Sequence[AgentHealth], agents: Iterable[str], now: d
 
 
 def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: datetime) -> str:
-    if hold := hold_of(health, agent, now):
-        return hold_in_words(hold)
+    if pause := pause_of(health, agent, now):
+        return pause_in_words(pause)
     reports = (report for report in health if report.agent == agent)
     if any(report.paused_until and report.paused_until > now for report in reports):
         return f"the service of {agent} asks not to be called, until {until:{CLOCK}}"
@@ -86,8 +86,8 @@ def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: dat
 def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> str:
     """Return the load that the agent's instances report, or since when the agent is silent."""
     lately = [report for report in health if report.agent == agent and report.counts_until > now]
-    if hold := hold_of(lately, agent, now):
-        return hold_in_words(hold)
+    if pause := pause_of(lately, agent, now):
+        return pause_in_words(pause)
     if silent := unresponsive_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {silent:{CLOCK}}"
     reports = [report for report in lately if report.is_report]
@@ -107,58 +107,58 @@ class AgentPauseService:
     agent_health: AgentHealthLog
     clock: Clock
 
-    async def hold(self, name: str, request: HoldRequest) -> Held:
-        """Hold an agent until a time; orders wait, and what is under way may end.
+    async def pause(self, name: str, request: PauseRequest) -> AgentPaused:
+        """Pause an agent until a time; orders wait, and what is under way may end.
 
-        A longer hold takes the place of the present one. Raises `InvalidError` for a time that is
-        past or too far away, `RefusedError` if the agent is held for that long already, and
+        A longer pause takes the place of the present one. Raises `InvalidError` for a time that is
+        past or too far away, `RefusedError` if the agent is paused for that long already, and
         `UnknownAgentError`.
         """
         now = self.clock()
         self._check(request.until, now)
-        present = await self._hold_of(name, now)
-        if present and request.until <= (present.held_until or now):
-            raise RefusedError(f"{hold_in_words(present)}: to end that sooner, release the agent")
-        hold = AgentHealth(
+        present = await self._pause_of(name, now)
+        if present and request.until <= (present.operator_pause_until or now):
+            raise RefusedError(f"{pause_in_words(present)}: to end that sooner, resume the agent")
+        pause = AgentHealth(
             agent=name,
             instance=OPERATOR,
             at=now,
             paused_until=request.until,
-            held_by=request.operator,
-            held_because=request.note,
+            paused_by=request.operator,
+            paused_because=request.note,
         )
-        await self.agent_health.hold(hold)
+        await self.agent_health.pause(pause)
         about = {"agent": name, "operator": request.operator, "until": str(request.until)}
-        log.info("operators.agent_held", extra=about)
-        return Held.model_validate(held_agent(hold))
+        log.info("operators.agent_paused", extra=about)
+        return AgentPaused.model_validate(paused_agent(pause))
 
-    async def release(self, name: str, request: OperatorRequest) -> Released:
-        """Release an agent before the time; orders that waited for it go on.
+    async def resume(self, name: str, request: OperatorRequest) -> AgentResumed:
+        """Resume an agent before the time; orders that waited for it go on.
 
-        Raises `RefusedError` if nobody holds it, and `UnknownAgentError`.
+        Raises `RefusedError` if no operator paused it, and `UnknownAgentError`.
         """
         now = self.clock()
-        if await self._hold_of(name, now) is None:
-            raise RefusedError(f"no operator holds {name}")
+        if await self._pause_of(name, now) is None:
+            raise RefusedError(f"no operator has paused {name}")
         ended = AgentHealth(
             agent=name,
             instance=OPERATOR,
             at=now,
             paused_until=now,
-            held_by=request.operator,
-            held_because=request.note,
+            paused_by=request.operator,
+            paused_because=request.note,
         )
-        await self.agent_health.hold(ended)
-        log.info("operators.agent_released", extra={"agent": name, "operator": request.operator})
-        return Released(agent=name)
+        await self.agent_health.pause(ended)
+        log.info("operators.agent_resumed", extra={"agent": name, "operator": request.operator})
+        return AgentResumed(agent=name)
 
-    async def _hold_of(self, name: str, now: datetime) -> AgentHealth | None:
+    async def _pause_of(self, name: str, now: datetime) -> AgentHealth | None:
         if name not in self.agents:
             raise UnknownAgentError
-        return hold_of(await self.agent_health.since(now), name, now)
+        return pause_of(await self.agent_health.since(now), name, now)
 
     def _check(self, until: datetime, now: datetime) -> None:
         if until <= now:
             raise InvalidError(["until: expected a time that is still to come"])
-        if until > now + LONGEST_HOLD:
-            raise InvalidError([f"until: expected {LONGEST_HOLD.days} days from now at most"])
+        if until > now + LONGEST_PAUSE:
+            raise InvalidError([f"until: expected {LONGEST_PAUSE.days} days from now at most"])

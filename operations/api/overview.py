@@ -14,10 +14,10 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage import outbox
-from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, pause_of
 from engine.storage.figures import Figures, FiguresLog, minute_of
 from engine.storage.sweeps import Sweep, SweepLog
-from operations.api.agents import HeldAgent, held_agent
+from operations.api.agents import PausedAgent, paused_agent
 from operations.api.outbox import OutboxReader, WorkIndexReading
 from operations.api.poison import PoisonService
 from operations.api.requests import SHARED, FollowRequest, Reading
@@ -89,8 +89,8 @@ class Overview(View):
     """The last health report of each instance."""
     agent_names: list[str]
     """All agents, also those of which no instance has reported lately."""
-    held_agents: list[HeldAgent]
-    """The agents that operators hold now."""
+    paused_agents: list[PausedAgent]
+    """The agents that operators have paused."""
 
 
 class Followed(View):
@@ -137,7 +137,7 @@ class OverviewService:
         )
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
-        holds = (hold_of(health, name, now) for name in self.agents)
+        pauses = (pause_of(health, name, now) for name in self.agents)
         return Overview(
             at=pending.at,
             waiting_for_operator=waiting_causes(pending.rows[WorkItemKind.ERROR]),
@@ -149,9 +149,9 @@ class OverviewService:
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
-            agents=[report for report in health if report.held_by is None],
+            agents=[report for report in health if report.paused_by is None],
             agent_names=list(self.agents),
-            held_agents=[held_agent(hold) for hold in holds if hold],
+            paused_agents=[paused_agent(pause) for pause in pauses if pause],
         )
 
     async def follow(self, request: FollowRequest) -> Followed:

@@ -160,8 +160,8 @@ class OperatorRequest(RequestBody):
     note: Annotated[Seen, Field(max_length=1000)]
 
 
-class HoldRequest(OperatorRequest):
-    """The body that holds an agent."""
+class PauseRequest(OperatorRequest):
+    """The body that pauses an agent."""
 
     until: Moment
     """When schedulers may send it requests again: at most 30 days from now."""

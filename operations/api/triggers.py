@@ -90,8 +90,8 @@ def operator_routes(services: OperatorServices) -> Sequence[Route]:
         Route("operator_erase", "POST", f"{ORDER}/erase", retention.erase),
         Route("operator_bulk", "POST", "api/operator/bulk", services.bulk.run),
         Route("operator_find_customer", "POST", "api/operator/customers/find", retention.find),
-        Route("operator_agent_hold", "POST", f"{AGENT}/hold", agents.hold),
-        Route("operator_agent_release", "POST", f"{AGENT}/release", agents.release),
+        Route("operator_agent_pause", "POST", f"{AGENT}/pause", agents.pause),
+        Route("operator_agent_resume", "POST", f"{AGENT}/resume", agents.resume),
         Route("operator_alerts", "GET", "api/operator/alerts", alerts.list),
         Route("operator_alert_causes", "GET", "api/operator/alerts/causes", alerts.causes),
         Route(

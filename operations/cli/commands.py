@@ -18,10 +18,10 @@ from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
 from engine.decisions.operator_actions import (
     ACTIONS,
     BY_NAME,
-    HOLD_AGENT,
     LINK,
-    RELEASE_AGENT,
+    PAUSE_AGENT,
     REMIND,
+    RESUME_AGENT,
     RUNS,
     OperatorAction,
     Words,
@@ -320,8 +320,8 @@ SUMMARIES = {
     "hold": "Hold an order, so that none of its steps start.",
     "release": "Release an order that is on hold.",
     "expedite": "Raise the priority of an order, and end its cooldown.",
-    HOLD_AGENT.name: "Send no requests to an agent until a time.",
-    RELEASE_AGENT.name: "Send requests to an agent again.",
+    PAUSE_AGENT.name: "Send no requests to an agent until a time.",
+    RESUME_AGENT.name: "Send requests to an agent again.",
     REMIND.name: "Send the request for an answer again.",
     LINK.name: "Print a new link for an answer.",
 }
@@ -610,32 +610,32 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
     show(draw, in_json=in_json, every=watch)
 
 
-@main.command(name=HOLD_AGENT.name, help=_help(HOLD_AGENT))
+@main.command(name=PAUSE_AGENT.name, help=_help(PAUSE_AGENT))
 @click.argument("agent")
 @click.option(
     "--until",
     required=True,
     type=given_time,
     metavar="TIME",
-    help='The end of the hold, such as "2026-01-31 04:00".',
+    help='The end of the pause, such as "2026-01-31 04:00".',
 )
 @signed
 @IN_UTC_OPTION
 @click.pass_obj
-def hold_agent(api: Api, /, *, agent: str, **body: str) -> None:
-    """Hold an agent."""
-    held = api.post("agents", agent, "hold", body=body)
-    click.echo(f"{printable(held['agent'])}: held until {in_zone(held['until'])}")
+def pause_agent(api: Api, /, *, agent: str, **body: str) -> None:
+    """Pause an agent."""
+    paused = api.post("agents", agent, "pause", body=body)
+    click.echo(f"{printable(paused['agent'])}: paused until {in_zone(paused['until'])}")
 
 
-@main.command(name=RELEASE_AGENT.name, help=_help(RELEASE_AGENT))
+@main.command(name=RESUME_AGENT.name, help=_help(RESUME_AGENT))
 @click.argument("agent")
 @signed
 @click.pass_obj
-def release_agent(api: Api, /, *, agent: str, **body: str) -> None:
-    """Release an agent."""
-    answer = api.post("agents", agent, "release", body=body)
-    click.echo(f"{printable(answer['agent'])}: released")
+def resume_agent(api: Api, /, *, agent: str, **body: str) -> None:
+    """Resume an agent."""
+    answer = api.post("agents", agent, "resume", body=body)
+    click.echo(f"{printable(answer['agent'])}: resumed")
 
 
 @main.command()

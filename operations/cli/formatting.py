@@ -197,7 +197,7 @@ def overview_text(answer: Json) -> str:
         ),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {agent['agent']}", _agent_text(agent)) for agent in answer["agents"]),
-        *((f"agent {agent['agent']}", _held_text(agent)) for agent in answer["heldAgents"]),
+        *((f"agent {agent['agent']}", _paused_text(agent)) for agent in answer["pausedAgents"]),
     ]
     return table(("WHAT", "HOW MANY"), rows)
 
@@ -211,8 +211,8 @@ def _agent_text(agent: Json) -> str:
     return f"{closed}; {agent['instance']}, at {agent['at']}"
 
 
-def _held_text(held: Json) -> str:
-    return f"{held['by']} holds it until {held['until']}: {held['because']}"
+def _paused_text(paused: Json) -> str:
+    return f"{paused['by']} paused it until {paused['until']}: {paused['because']}"
 
 
 def causes_table(found: Iterable[Json]) -> str:

@@ -20,7 +20,7 @@ LEASE = timedelta(seconds=4)
 CUSTOMER_CANCEL = "customer-cancel"
 """The wish of a customer to cancel the order, by the endpoint of its workflow."""
 
-HOLD_AGENT = "hold-agent"
+PAUSE_AGENT = "pause-agent"
 """What operators do who hold an agent."""
 
 ERASE = "erase"

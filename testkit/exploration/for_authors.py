@@ -18,7 +18,7 @@ from testkit.exploration.deployment import (
     ANSWER,
     CUSTOMER_CANCEL,
     ERASE,
-    HOLD_AGENT,
+    PAUSE_AGENT,
     REFUSE,
     RESTORE,
     Deployment,
@@ -29,7 +29,7 @@ from testkit.exploration.notification_checks import stands
 from testkit.exploration.running import running
 from testkit.exploration.world import World
 
-MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT, ERASE, RESTORE)
+MORE_ACTS = (CUSTOMER_CANCEL, PAUSE_AGENT, ERASE, RESTORE)
 """What people may do beside the operators' actions on orders."""
 
 ORDER_ID = "b00-00000000000000000000000001"

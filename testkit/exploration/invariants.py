@@ -60,7 +60,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.storage.agent_health import AgentHealth, hold_of
+from engine.storage.agent_health import AgentHealth, pause_of
 from testkit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from testkit.exploration.driving import Answer, Handler, HealthRows, Job, PortCall, Returned
 from testkit.exploration.due import may_go_on
@@ -990,12 +990,12 @@ def _deadlines_move_by_the_time_held(change: Change) -> None:
 
 
 def check_held(handler: Handler, change: Change) -> None:
-    """Check that a scheduler sends nothing to an agent that was held at its last look (OPR-9)."""
+    """Check that a scheduler sends nothing to an agent that was paused at its last look (OPR-9)."""
     if change.before is None:
         return
     health = next((health_in(entry) for entry in reversed(handler.log) if is_health(entry)), [])
     begun = [step for step in change.after.in_state(UnderWay) if _has_begun(change, step)]
-    held = [step.agent for step in begun if hold_of(health, step.agent, change.entry.at)]
+    held = [step.agent for step in begun if pause_of(health, step.agent, change.entry.at)]
     demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
 
 

@@ -24,8 +24,8 @@ from testkit.exploration.deployment import (
     CALL_BACK,
     CUSTOMER_CANCEL,
     ERASE,
-    HOLD_AGENT,
     LEASE,
+    PAUSE_AGENT,
     RESTORE,
     Deployment,
 )
@@ -109,7 +109,7 @@ def _moves(world: World) -> Iterator[Move]:
     for name in sorted(world.open - world.broken):
         yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
     for name in sorted(world.held):
-        yield Move(f"the hold of the agent {name} ends", world.but(held=world.held - {name}))
+        yield Move(f"the pause of the agent {name} ends", world.but(held=world.held - {name}))
     for message in world.to_come:
         rest = tuple(other for other in world.to_come if other != message)
         yield Move(
@@ -172,10 +172,10 @@ def _acts(world: World) -> Iterator[Move]:
                 job = replace(job, step=step.name, done=done)
                 words = f"settle {step.name}, which was {'' if done else 'not '}done"
             yield replace(_begun(spent, slot, job, f"{slot} begins to {words}"), act=True)
-    if HOLD_AGENT in world.operator:
+    if PAUSE_AGENT in world.operator:
         for name in sorted(world.deployed.agents.keys() - world.held):
             held = spent.but(held=world.held | {name})
-            yield Move(f"operator holds the agent {name}", held, act=True)
+            yield Move(f"operator pauses the agent {name}", held, act=True)
 
 
 def _answers(world: World) -> Iterator[Move]:
@@ -426,8 +426,8 @@ def _hold(agent: str, now: datetime, until: datetime) -> AgentHealth:
         instance=OPERATOR,
         at=now,
         paused_until=until,
-        held_by="grace",
-        held_because="it is mended",
+        paused_by="grace",
+        paused_because="it is mended",
     )
 
 

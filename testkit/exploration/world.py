@@ -148,7 +148,7 @@ class World:
     open: frozenset[str] = frozenset()
     """The agents, or the instances of agents, whose circuits are open."""
     held: frozenset[str] = frozenset()
-    """The agents that an operator holds."""
+    """The agents that an operator has paused."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()

@@ -249,7 +249,9 @@ def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
         resubmit(both, REQUEST, MONDAY)
     with pytest.raises(RefusedError, match="name one of them: payment, stock"):
         renew(both, MONDAY)
-    with pytest.raises(RefusedError, match="can be retried with a new key; of this order that is: payment, stock"):
+    with pytest.raises(
+        RefusedError, match="can be retried with a new key; of this order that is: payment, stock"
+    ):
         act("retry-with-new-key", both, REQUEST.model_copy(update={"step": "capture"}), MONDAY)
     one = act(
         "retry-with-new-key", both, REQUEST.model_copy(update={"step": "stock"}), MONDAY

@@ -6,7 +6,7 @@ import pytest
 
 from engine.decisions.changes import HistoryEntry
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
-from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
+from operations.api.requests import BulkRequest, OrdersPage, PauseRequest
 from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.apps import app
@@ -60,8 +60,8 @@ AWAY = timedelta(minutes=2)
 
 def hold(environment, agent):
     """Let an agent have no capacity for a while."""
-    request = HoldRequest(operator="grace", note="maintenance", until=environment.now + AWAY)
-    environment._world.run(environment._world.operations.services.agents.hold(agent, request))
+    request = PauseRequest(operator="grace", note="maintenance", until=environment.now + AWAY)
+    environment._world.run(environment._world.operations.services.agents.pause(agent, request))
     environment.advance(seconds=2)
 
 

@@ -441,23 +441,23 @@ async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_
 
 @pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-9")
-async def test_an_agent_is_held_until_a_time_and_released_on_the_first_page(console, client):
-    """The time is typed in the reader's zone; the page says who holds the agent, and why."""
+async def test_an_agent_is_paused_until_a_time_and_resumed_on_the_first_page(console, client):
+    """The time is typed in the reader's zone; the page says who paused the agent, and why."""
     page = await console("/", timezone_id="Asia/Kolkata")
-    await page.get_by_role("button", name="Hold shipping").click()
+    await page.get_by_role("button", name="Pause shipping").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_role("button", name="Hold it")).to_be_disabled()
+    await expect(dialog.get_by_role("button", name="Pause it")).to_be_disabled()
     until = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=3)
     typed = until.astimezone(ZoneInfo("Asia/Kolkata")).strftime("%Y-%m-%dT%H:%M")
     await fill(page, note="bank maintenance")
-    await expect(dialog.get_by_role("button", name="Hold it")).to_be_disabled()
+    await expect(dialog.get_by_role("button", name="Pause it")).to_be_disabled()
     await page.get_by_label("Until (UTC+05:30)").fill(typed)
-    await dialog.get_by_role("button", name="Hold it").click()
+    await dialog.get_by_role("button", name="Pause it").click()
     await expect(page.get_by_text("by Grace: bank maintenance")).to_be_visible()
     _, overview = await client.request("GET", "/api/operator/overview")
-    (held,) = overview["heldAgents"]
-    assert (held["agent"], datetime.fromisoformat(held["until"])) == ("shipping", until)
-    await page.get_by_role("button", name="Release shipping").click()
+    (paused,) = overview["pausedAgents"]
+    assert (paused["agent"], datetime.fromisoformat(paused["until"])) == ("shipping", until)
+    await page.get_by_role("button", name="Resume shipping").click()
     await fill(page, note="it is back")
-    await page.get_by_role("dialog").get_by_role("button", name="Release it").click()
-    await expect(page.get_by_role("button", name="Hold shipping")).to_be_visible()
+    await page.get_by_role("dialog").get_by_role("button", name="Resume it").click()
+    await expect(page.get_by_role("button", name="Pause shipping")).to_be_visible()

@@ -473,19 +473,19 @@ async def test_a_hold_takes_the_place_of_the_one_before_and_vanishes_by_itself(m
         instance=OPERATOR,
         at=now,
         paused_until=now + seconds(60),
-        held_by="grace",
-        held_because="maintenance",
+        paused_by="grace",
+        paused_because="maintenance",
     )
     other = replace(first, agent="shipping")
     report = AgentHealth(agent="payment", instance="i1", at=now)
-    longer = replace(first, at=now + seconds(1), paused_until=now + seconds(90), held_by="ada")
+    longer = replace(first, at=now + seconds(1), paused_until=now + seconds(90), paused_by="ada")
     await made.engine.agent_health.publish(report)
     for hold in (first, other, longer):
-        await made.engine.agent_health.hold(hold)
+        await made.engine.agent_health.pause(hold)
     assert await made.engine.agent_health.since(now) == [report, other, longer]
     assert await made.engine.agent_health.since(now + seconds(61)) == [longer]
     ended = replace(longer, at=now + seconds(5), paused_until=now + seconds(5))
-    await made.engine.agent_health.hold(ended)
+    await made.engine.agent_health.pause(ended)
     assert await made.engine.agent_health.since(now + seconds(30)) == [other]
     await made.engine.agent_health.remove_before(now + seconds(90))
     assert await made.engine.agent_health.since(NOW) == []

@@ -178,10 +178,10 @@ def test_without_a_door_no_customer_cancels():
 @pytest.mark.proves("OPR-9")
 def test_an_agent_may_be_held_at_any_moment():
     """Nobody who has heard of it sends it anything, and when it is released the order goes on."""
-    coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+    coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["pause-agent"])
     assert coverage.whole
     assert set(coverage.ends) == {"Processed"}
-    assert coverage.explored.happened("operator holds the agent hotelier")
+    assert coverage.explored.happened("operator pauses the agent hotelier")
 
 
 def test_requests_to_an_agent_that_is_held_would_be_found():
@@ -190,7 +190,7 @@ def test_requests_to_an_agent_that_is_held_would_be_found():
         patch.object(Admission, "add_reports", lambda self, reports: None),
         pytest.raises(FoundError, match="OPR-9"),
     ):
-        WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+        WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["pause-agent"])
 
 
 class Form(Model):
@@ -248,10 +248,10 @@ def test_a_hold_may_end_between_two_looks_of_a_scheduler():
     """A scheduler that has looked again, and found no hold, may send what it claims (engine 9, proof 30b)."""
     explored = (
         WorkflowTestEnvironment(polled_first())
-        .explore(faults=0, acts=["hold-agent"], states=600)
+        .explore(faults=0, acts=["pause-agent"], states=600)
         .explored
     )
-    assert explored.happened("the hold of the agent clerk ends")
+    assert explored.happened("the pause of the agent clerk ends")
 
 
 def test_a_customer_may_cancel_while_an_answer_is_awaited():

@@ -33,32 +33,32 @@ function fieldsOf({ ofStep, ofOutcome }, steps) {
   return { choices: [...step, ...choices], ...more };
 }
 
-/** Hold an agent until a time. @param {string} name @param {import("./main.js").Place} place */
-export function holdAgent(name, place) {
-  const { title, button, effect } = action("hold-agent");
+/** Pause an agent until a time. @param {string} name @param {import("./main.js").Place} place */
+export function pauseAgent(name, place) {
+  const { title, button, effect } = action("pause-agent");
   confirm({
     title: `${title} ${name}`,
     act: button,
     effect,
     field: { name: "until", label: `Until (${zone()})`, type: "datetime-local" },
     run: async ({ operator, note, until }) => {
-      await send(`/api/operator/agents/${name}/hold`, { operator, note, until: momentOf(until).toISOString() });
-      place.say(`${name}: held`);
+      await send(`/api/operator/agents/${name}/pause`, { operator, note, until: momentOf(until).toISOString() });
+      place.say(`${name}: paused`);
     },
     after: place.again,
   });
 }
 
-/** Release an agent before the time. @param {string} name @param {import("./main.js").Place} place */
-export function releaseAgent(name, place) {
-  const { title, button, effect } = action("release-agent");
+/** Resume an agent before the time. @param {string} name @param {import("./main.js").Place} place */
+export function resumeAgent(name, place) {
+  const { title, button, effect } = action("resume-agent");
   confirm({
     title: `${title} ${name}`,
     act: button,
     effect,
     run: async ({ operator, note }) => {
-      await send(`/api/operator/agents/${name}/release`, { operator, note });
-      place.say(`${name}: released`);
+      await send(`/api/operator/agents/${name}/resume`, { operator, note });
+      place.say(`${name}: resumed`);
     },
     after: place.again,
   });

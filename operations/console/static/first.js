@@ -56,7 +56,7 @@ const matters = ({ overview, causes, groups }) => [
   overview.poison,
   overview.unconfirmedEvents,
   openCircuits(overview).map(([agent]) => agent),
-  overview.heldAgents,
+  overview.pausedAgents,
   causes,
   groups,
 ];

@@ -3,7 +3,7 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
 import { clock, now } from "../../../engine/pages/static/common/time.js";
-import { holdAgent, releaseAgent } from "./act.js";
+import { pauseAgent, resumeAgent } from "./act.js";
 import { at, atLeast, head, many, since } from "./parts.js";
 
 const LONGEST_WITHOUT_SWEEP = 60_000;
@@ -54,21 +54,21 @@ export function agents({ agents: all }) {
 }
 
 /**
- * Every agent, to be held or released.
+ * Every agent, to be paused or resumed.
  * @param {any} overview @param {import("./main.js").Place} place
  */
-export function services({ agentNames, heldAgents }, place) {
+export function services({ agentNames, pausedAgents }, place) {
   const row = (name) => {
-    const held = heldAgents.find(({ agent }) => agent === name);
+    const paused = pausedAgents.find(({ agent }) => agent === name);
     return h(
       "li",
       { key: name },
       h("strong", null, name),
       " ",
-      held && [badge(LOOK.plain, `held until ${clock(held.until)}`), ` by ${held.by}: ${held.because} `],
-      held
-        ? h("button", { class: "plain", onClick: () => releaseAgent(name, place) }, "Release", hidden(name))
-        : h("button", { class: "plain", onClick: () => holdAgent(name, place) }, "Hold", hidden(name)),
+      paused && [badge(LOOK.plain, `paused until ${clock(paused.until)}`), ` by ${paused.by}: ${paused.because} `],
+      paused
+        ? h("button", { class: "plain", onClick: () => resumeAgent(name, place) }, "Resume", hidden(name))
+        : h("button", { class: "plain", onClick: () => pauseAgent(name, place) }, "Pause", hidden(name)),
     );
   };
   return agentNames.length > 0 && h("ul", { class: "across" }, agentNames.map(row));

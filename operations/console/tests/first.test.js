@@ -67,12 +67,12 @@ test("a browser whose clock is wrong takes no supervisor for late and no circuit
   setServerTime(new Date(Date.now()).toUTCString());
 });
 
-test("an agent that an operator holds shows who holds it and why, and can be released; the others can be held", () => {
-  const held = [{ agent: "payment", by: "grace", because: "bank maintenance", until: soon }];
-  const [payment, stock] = all(services({ agentNames: ["payment", "stock"], heldAgents: held }, null), "li");
-  assert.match(textOf(payment), /^payment held until .* by grace: bank maintenance Release payment$/);
-  assert.equal(textOf(stock), "stock Hold stock");
-  assert.equal(services({ agentNames: [], heldAgents: [] }, null), false);
+test("an agent that an operator paused shows who paused it and why, and can be resumed; the others can be paused", () => {
+  const paused = [{ agent: "payment", by: "grace", because: "bank maintenance", until: soon }];
+  const [payment, stock] = all(services({ agentNames: ["payment", "stock"], pausedAgents: paused }, null), "li");
+  assert.match(textOf(payment), /^payment paused until .* by grace: bank maintenance Resume payment$/);
+  assert.equal(textOf(stock), "stock Pause stock");
+  assert.equal(services({ agentNames: [], pausedAgents: [] }, null), false);
 });
 
 test("messages that could not be read are counted over all queues", () => {

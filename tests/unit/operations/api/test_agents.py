@@ -11,8 +11,8 @@ from engine.domain.orders import Processed
 from engine.http.responses import problem_of
 from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_reported
 from engine.storage.sweeps import Sweep
-from operations.api.agents import LONGEST_HOLD
-from operations.api.requests import HoldRequest, OperatorRequest
+from operations.api.agents import LONGEST_PAUSE
+from operations.api.requests import OperatorRequest, PauseRequest
 from scheduler.admission import HEALTH_MAX_AGE, PROBE_REQUESTS
 from tests.support.apps import ALONE
 from tests.support.builders import answer_to, seconds
@@ -37,10 +37,10 @@ class Held(Scheduling):
     async def hold(self, agent="payment", lasts=HOUR, **who):
         """As somebody elsewhere asks: what is shown and kept is in UTC."""
         until = (self.now + lasts).astimezone(INDIA)
-        return await self.desk.hold(agent, HoldRequest(**GRACE | who, until=until))
+        return await self.desk.pause(agent, PauseRequest(**GRACE | who, until=until))
 
     async def release(self, agent="payment"):
-        return await self.desk.release(agent, RELEASE)
+        return await self.desk.resume(agent, RELEASE)
 
     async def recorded(self, count=1, workflow="payment"):
         return [await self.record(workflow, since=self.now) for _ in range(count)]
@@ -137,7 +137,11 @@ async def test_a_hold_is_a_row_that_vanishes_by_itself(world):
     held = await world.hold()
     (row,) = await world.agent_health.since(world.now)
     assert (held.agent, held.by, held.because) == ("payment", "grace", "bank maintenance")
-    assert (row.held_by, row.held_because, row.held_until) == (held.by, held.because, held.until)
+    assert (row.paused_by, row.paused_because, row.operator_pause_until) == (
+        held.by,
+        held.because,
+        held.until,
+    )
     assert not row.is_report
     assert not has_reported([row], "payment", world.now)
     assert await world.agent_health.since(world.now + HOUR + seconds(1)) == []
@@ -152,14 +156,17 @@ async def test_a_release_ends_every_hold_of_the_agent(world):
             instance=OPERATOR,
             at=world.now,
             paused_until=world.now + lasts * HOUR,
-            held_by="grace",
+            paused_by="grace",
         )
         await world.agent_health.publish(twice)
     await world.tell("payment", paused_until=world.now + HOUR)
     await world.hold("shipping")
     await world.release()
     rows = await world.agent_health.since(world.now + seconds(60))
-    assert [(row.agent, row.held_by) for row in rows] == [("payment", None), ("shipping", "grace")]
+    assert [(row.agent, row.paused_by) for row in rows] == [
+        ("payment", None),
+        ("shipping", "grace"),
+    ]
 
 
 @pytest.mark.proves("OPR-9")
@@ -170,7 +177,7 @@ async def test_a_longer_hold_takes_the_place_of_a_shorter_one_without_a_gap(worl
     with pytest.raises(RefusedError, match=r"ada .*10:15:00 UTC.* bank"):
         await world.hold(lasts=HOUR)
     (row,) = await world.agent_health.since(world.now)
-    assert (row.held_by, row.held_until) == ("ada", world.now + 2 * HOUR)
+    assert (row.paused_by, row.operator_pause_until) == ("ada", world.now + 2 * HOUR)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +185,7 @@ async def test_a_longer_hold_takes_the_place_of_a_shorter_one_without_a_gap(worl
     [
         (timedelta(), "still to come"),
         (-seconds(1), "still to come"),
-        (LONGEST_HOLD + seconds(1), "30 days from now at most"),
+        (LONGEST_PAUSE + seconds(1), "30 days from now at most"),
     ],
 )
 async def test_a_hold_has_an_end_that_is_to_come_and_not_too_far_away(world, lasts, fault):
@@ -191,7 +198,7 @@ async def test_a_hold_has_an_end_that_is_to_come_and_not_too_far_away(world, las
 def test_a_hold_without_an_end_is_refused():
     """A hold that is forgotten would stop an agent for ever."""
     with pytest.raises(ValidationError, match="until"):
-        HoldRequest(**GRACE)
+        PauseRequest(**GRACE)
 
 
 async def test_what_cannot_be_held_or_released_is_told(world):
@@ -215,8 +222,8 @@ async def test_who_held_and_released_an_agent_is_logged_without_the_note(world, 
     await world.release()
     lines = [(line.message, line.agent, line.operator) for line in caplog.records]
     assert lines == [
-        ("operators.agent_held", "payment", "grace"),
-        ("operators.agent_released", "payment", "grace"),
+        ("operators.agent_paused", "payment", "grace"),
+        ("operators.agent_resumed", "payment", "grace"),
     ]
     assert not any("maintenance" in str(vars(line)) for line in caplog.records)
 
@@ -278,12 +285,12 @@ async def test_the_overview_lists_the_held_agents_beside_the_reports(world):
     await world.tell("shipping")
     await world.hold()
     seen = await world.there.operations.services.overview.look()
-    assert [(agent.agent, agent.by) for agent in seen.held_agents] == [("payment", "grace")]
+    assert [(agent.agent, agent.by) for agent in seen.paused_agents] == [("payment", "grace")]
     assert [agent.agent for agent in seen.agents] == ["shipping"]
     assert seen.agent_names == ["payment", "inventory", "shipping"]
     await world.release()
     seen = await world.there.operations.services.overview.look()
-    assert seen.held_agents == []
+    assert seen.paused_agents == []
     assert [agent.agent for agent in seen.agents] == ["shipping"]
 
 

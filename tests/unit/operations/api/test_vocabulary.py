@@ -91,8 +91,8 @@ def test_an_action_says_what_it_concerns():
     of = {action.name: action.subject for action in vocabulary().actions}
     assert {name for name, subject in of.items() if subject == "message"} == {"redrive", "drop"}
     assert {name for name, subject in of.items() if subject == "agent"} == {
-        "hold-agent",
-        "release-agent",
+        "pause-agent",
+        "resume-agent",
     }
 
 

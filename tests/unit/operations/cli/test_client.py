@@ -10,7 +10,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from operations.api.requests import HoldRequest, OperatorRequest
+from operations.api.requests import OperatorRequest, PauseRequest
 from operations.api.views import order_view
 from operations.cli import commands, formatting
 from operations.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
@@ -221,14 +221,14 @@ def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
         ran = CliRunner().invoke(commands.main, ["--key", "k", *words, *signed])
         return ran.exit_code, ran.output
 
-    hold = ("hold-agent", "payment", "--until", "2026-01-31T04:00:00Z")
+    hold = ("pause-agent", "payment", "--until", "2026-01-31T04:00:00Z")
     code, told = run(*hold, "--utc")
     assert (code, "2026-01-31 04:00:00Z" in told) == (0, True)
-    assert run("release-agent", "payment")[0] == 0
+    assert run("resume-agent", "payment")[0] == 0
     who = {"operator": "grace", "note": "maintenance"}
     assert sent == [
-        ("/api/operator/agents/payment/hold", who | {"until": "2026-01-31T04:00:00Z"}),
-        ("/api/operator/agents/payment/release", who),
+        ("/api/operator/agents/payment/pause", who | {"until": "2026-01-31T04:00:00Z"}),
+        ("/api/operator/agents/payment/resume", who),
     ]
     assert run(*hold)[0] == ApiError.exit_code
 
@@ -250,8 +250,8 @@ async def test_the_overview_names_the_held_agents_in_the_terminal():
     """Beside what the instances say."""
     there = app(in_memory())
     until = there.engine.adapters.clock() + timedelta(hours=1)
-    request = HoldRequest(operator="grace", note="maintenance", until=until)
-    await there.operations.services.agents.hold("payment", request)
+    request = PauseRequest(operator="grace", note="maintenance", until=until)
+    await there.operations.services.agents.pause("payment", request)
     seen = await there.operations.services.overview.look()
     text = formatting.overview_text(seen.model_dump(mode="json", by_alias=True))
     assert [name for name in ("payment", "grace") if name not in text] == []
@@ -392,7 +392,19 @@ def test_the_help_of_a_command_is_whole(name, command):
 @pytest.mark.parametrize(
     ("before", "begun", "expected"),
     [
-        ([], "hol", {"hold", "hold-agent"}),
+        (
+            [],
+            "re",
+            {
+                "release",
+                "remind",
+                "resubmit",
+                "restore",
+                "resume-agent",
+                "retry-with-new-key",
+                "reveal",
+            },
+        ),
         (["list"], "--u", {"--utc"}),
         (["bulk"], "res", {"resubmit"}),
         (["poison"], "", {"list", "redrive", "drop"}),
