@@ -216,7 +216,7 @@ class Operations:
                     "sweep": engine.supervisor.sweep,
                     "poll": engine.scheduler.poll,
                     "relay": self.relay.relay,
-                    "watch": self.stall_detector.check,
+                    "stall-detector": self.stall_detector.check,
                     "notify": self.notifier.send,
                     "retention": self.retention.sweep,
                 }

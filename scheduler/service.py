@@ -170,7 +170,7 @@ class SchedulerService:
             with self.admission.at_work(order_id):
                 decision = await self.unit_of_work.run(order_id, self._claimed, self._intend)
         except UnknownOrderError:
-            log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
+            log.warning("scheduler.order_ready_for_unknown_order", extra={"order_id": order_id})
             self.admission.skip(order_id)
         except UnavailableError as away:
             log.warning("scheduler.not_claimed", extra={"order_id": order_id, "why": str(away)})

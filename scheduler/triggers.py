@@ -58,7 +58,7 @@ class Inbox:
         try:
             order_ready = decode(OrderReady, body)
         except NewerMessageError as newer:
-            log.warning("scheduler.newer_wake_up", extra={"why": str(newer)})
+            log.warning("scheduler.newer_order_ready", extra={"why": str(newer)})
             return
         except InvalidError as fault:
             message = ReceivedMessage(
@@ -72,7 +72,7 @@ class Inbox:
         except OutOfTimeError:
             raise
         except Exception:
-            log.exception("scheduler.wake_up_failed", extra={"order_id": order_ready.order_id})
+            log.exception("scheduler.order_ready_failed", extra={"order_id": order_ready.order_id})
 
     async def _once_more(self, order_ready: OrderReady) -> None:
         """Send the message again for later, under a new id, or a queue might drop it."""
@@ -110,7 +110,7 @@ class Inbox:
             log.warning("scheduler.reply_dropped", extra=about)
             return
         unexpected = None if isinstance(why, AppError) else why
-        log.warning("scheduler.reply_put_off", extra=about, exc_info=unexpected)
+        log.warning("scheduler.reply_redelivery_scheduled", extra=about, exc_info=unexpected)
         await self.bus.send([again])
 
 
@@ -137,9 +137,9 @@ def scheduler_functions(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
         cardinality=func.Cardinality.MANY,
         limit_seconds=BATCH_SECONDS,
     )
-    async def scheduler_wake(messages: Messages) -> None:
+    async def scheduler_order_ready(messages: Messages) -> None:
         await run_all(
-            inbox.on_order_ready("scheduler_wake", *message)
+            inbox.on_order_ready("scheduler_order_ready", *message)
             for message in bodies_with_ids(messages)
         )
 

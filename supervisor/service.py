@@ -141,7 +141,7 @@ class SupervisorService:
                 since = unresponsive_since(health, agent, now) or requested_at
                 await self._record_unresponsive(agent, since, health)
         except UnavailableError as away:
-            log.warning("supervisor.silence_not_told", extra={"why": str(away)})
+            log.warning("supervisor.health_not_published", extra={"why": str(away)})
 
     async def _record_unresponsive(
         self, agent: str, since: datetime, health: Sequence[AgentHealth]

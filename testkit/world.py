@@ -74,7 +74,7 @@ def settings_for(business: Application, more: Mapping[str, Any]) -> Settings:
             "supervisor_schedule": never,
             "scheduler_poll_schedule": never,
             "outbox_schedule": never,
-            "watch_schedule": never,
+            "stall_detector_schedule": never,
             "notify_schedule": never,
             "instance_id": "trial",
             "public_url": "https://in.memory",

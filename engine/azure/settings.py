@@ -47,7 +47,7 @@ EXPECTED = {
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB such as */15 * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "when to look for orders, as NCRONTAB such as */30 * * * * *",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB such as */30 * * * * *",
-    "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB such as 0 * * * * *",
+    "STALL_DETECTOR_SCHEDULE": "when to look how long orders wait, as NCRONTAB such as 0 * * * * *",
     "NOTIFY_SCHEDULE": "when to look for alerts to send to people, as NCRONTAB such as 0 * * * * *",
     **EXPECTED_OF_CHANNELS,
 }
@@ -183,7 +183,7 @@ class Settings(ChannelSettings):
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
-    watch_schedule: str = Field(alias="WATCH_SCHEDULE")
+    stall_detector_schedule: str = Field(alias="STALL_DETECTOR_SCHEDULE")
     notify_schedule: str = Field(alias="NOTIFY_SCHEDULE")
 
     @property

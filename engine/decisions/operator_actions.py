@@ -390,7 +390,7 @@ RUNS = {
     "sweep": "Recover the overdue orders, as the supervisor does; nothing without its lease.",
     "poll": "Claim the orders that wait, as the scheduler does.",
     "relay": "Send the alerts and notices that are due.",
-    "watch": "Look for standstill, and raise alerts.",
+    "stall-detector": "Look for standstill, and raise alerts.",
     "notify": "Send people the alerts that wait.",
     "retention": "Remove what is older than the retention time.",
 }

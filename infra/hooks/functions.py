@@ -21,13 +21,13 @@ INFRA = Path(__file__).resolve().parent.parent
 API = "api-version=2024-11-01"
 OF_EVERY_BUSINESS = (
     "submission_record",
-    "scheduler_wake",
+    "scheduler_order_ready",
     "scheduler_poll",
     "supervisor_sweep",
     "alerts_record",
     "alerts_relay",
     "alerts_notify",
-    "alerts_watch",
+    "alerts_stalls",
     "operator_retention",
     "given_up_dead_letters",
     "given_up_operator_alerts",

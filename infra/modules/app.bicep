@@ -90,7 +90,7 @@ var alwaysReady = flatten([
   [
     'http'
     'function:submission_record'
-    'function:scheduler_wake'
+    'function:scheduler_order_ready'
   ]
   map(agents, agent => 'function:agent_${agent}')
   map(agents, agent => 'function:scheduler_${agent}_responses')
@@ -256,7 +256,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
     OUTBOX_SCHEDULE: '*/30 * * * * *'
-    WATCH_SCHEDULE: '0 * * * * *'
+    STALL_DETECTOR_SCHEDULE: '0 * * * * *'
     NOTIFY_SCHEDULE: '*/30 * * * * *'
     ALERT_RULES: string(alertRules)
     ALERT_INTERVAL_SECONDS: string(alertIntervalSeconds)

@@ -228,7 +228,7 @@ class StallDetector:
             if condition.reported < condition.revision:
                 event = alerts.stalled(condition)
                 why = {"what": condition.key, "why": condition.reason, "count": condition.count}
-                log.log(LEVELS[condition.status], "watch.stalled", extra=why)
+                log.log(LEVELS[condition.status], "stall_detector.stalled", extra=why)
                 bucket = keys.spread_over(self.store.buckets, condition.key)
                 await self.store.announce(bucket, event)
                 await self.conditions.put(replace(condition, reported=condition.revision), etag)
@@ -239,7 +239,7 @@ def _due(row: IndexRow) -> datetime | None:
     try:
         due = work_index.since(row)
     except ValueError:
-        log.exception("watch.row_passed_over", extra={"row": row.key})
+        log.exception("stall_detector.row_passed_over", extra={"row": row.key})
         return None
     return due if row.order_id else None
 

@@ -53,9 +53,11 @@ def alert_functions(
             if alert.type not in NEWS:  # they are for others who subscribe
                 await alert_log.record(alert, channels_of(alert))
 
-    @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
-    async def alerts_watch(timer: func.TimerRequest) -> None:
-        await skip_overlapping_runs("alerts_watch", stall_detector.check)
+    @triggers.timer_trigger(
+        arg_name="timer", schedule="%STALL_DETECTOR_SCHEDULE%", use_monitor=False
+    )
+    async def alerts_stalls(timer: func.TimerRequest) -> None:
+        await skip_overlapping_runs("alerts_stalls", stall_detector.check)
 
     return triggers
 

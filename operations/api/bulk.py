@@ -150,7 +150,7 @@ class BulkService:
         done = [outcome for outcome in outcomes if isinstance(outcome, OrderAggregate)]
         log.info(
             "operators.bulk_page",
-            extra={"action": request.action, "done": len(done), "meant": len(matching)},
+            extra={"action": request.action, "done": len(done), "matching": len(matching)},
         )
         return done, [outcome for outcome in outcomes if isinstance(outcome, BulkRefusal)]
 

@@ -257,7 +257,7 @@ def test_timers_that_operators_run_by_hand_are_there(functions):
     page = (ROOT / "docs/operate.md").read_text()
     part = page.split("## What to do on an alert")[1].split("###")[0]
     timers = {name for name, function in functions.items() if function["type"] == "timerTrigger"}
-    named = dict(re.findall(r"`(\w+)`\s\(`(\w+_\w+)`\)", part))
+    named = dict(re.findall(r"`([\w-]+)`\s\(`(\w+_\w+)`\)", part))
     assert (set(named), set(named.values())) == (set(RUNS), timers)
 
 

@@ -18,7 +18,7 @@ def test_every_message_comes_as_bytes(functions):
         for name, trigger in functions.items()
         if trigger["type"] in ("queueTrigger", "serviceBusTrigger")
     }
-    assert {"submission_record", "scheduler_wake", "alerts_record"} <= queues.keys()
+    assert {"submission_record", "scheduler_order_ready", "alerts_record"} <= queues.keys()
     assert set(queues.values()) == {"BINARY"}
 
 

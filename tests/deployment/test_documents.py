@@ -130,7 +130,7 @@ def test_what_the_page_about_disasters_switches_is_there(functions):
     given = json.loads(block)
     off = {name.split(".")[1] for name in given if name.startswith("AzureWebJobs.")}
     settings = {name for name in given if not name.startswith("AzureWebJobs.")}
-    work = {"submission_record", "scheduler_wake", "scheduler_poll", "supervisor_sweep"}
+    work = {"submission_record", "scheduler_order_ready", "scheduler_poll", "supervisor_sweep"}
     assert off == work & set(functions)
     assert set(re.findall(r"AzureWebJobs\.(\w+)\.Disabled=true", page)) == off
     assert settings <= {field.alias for field in Settings.model_fields.values()}
@@ -183,7 +183,7 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
         sweeps=a_minute(settings["SUPERVISOR_SCHEDULE"]),
         relays=a_minute(settings["OUTBOX_SCHEDULE"]),
         polls=a_minute(settings["SCHEDULER_POLL_SCHEDULE"]),
-        watches=a_minute(settings["WATCH_SCHEDULE"]),
+        watches=a_minute(settings["STALL_DETECTOR_SCHEDULE"]),
         notifies=a_minute(settings["NOTIFY_SCHEDULE"]),
         locks=triggers["timerTrigger"],
         lock_seconds=LOCK.total_seconds(),

@@ -116,8 +116,8 @@ def test_a_list_that_was_not_renewed_is_renewed(azure, run):
 def test_a_renewal_that_fails_is_tried_again(azure, run):
     """Until the time is up."""
     azure.works = False
-    azure.names.remove("scheduler_wake")
-    assert missing(run(POSTDEPLOY_SECONDS="1"), "scheduler_wake")
+    azure.names.remove("scheduler_order_ready")
+    assert missing(run(POSTDEPLOY_SECONDS="1"), "scheduler_order_ready")
     assert len([request for request in azure.requests if request[0] == "POST"]) > 1
 
 
@@ -138,9 +138,9 @@ def test_a_refusal_that_lasts_is_told_when_the_time_is_up(azure, run):
 
 def test_a_refusal_after_an_answer_does_not_hide_what_was_missing(azure, run):
     """The last list counts."""
-    azure.names.remove("scheduler_wake")
+    azure.names.remove("scheduler_order_ready")
     azure.refusals = itertools.chain([None, None], itertools.repeat(503))
-    assert missing(run(POSTDEPLOY_SECONDS="1"), "scheduler_wake")
+    assert missing(run(POSTDEPLOY_SECONDS="1"), "scheduler_order_ready")
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])

@@ -31,7 +31,7 @@ from tests.support.deploying import (
 )
 from tests.support.recording import Call, calls_in
 
-OFTEN = {"WATCH_SCHEDULE": "* * * * * *", "FAILURE_THRESHOLD": "20"}
+OFTEN = {"STALL_DETECTOR_SCHEDULE": "* * * * * *", "FAILURE_THRESHOLD": "20"}
 """Timers come soon, and no order is given up because the machine is slow."""
 BUILT_IN = {
     "table": {

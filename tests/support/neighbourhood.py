@@ -172,7 +172,7 @@ class Street(Scheduling):
     async def live(self):
         """Let all of them have their turn each second; return when what was to become of the others was seen."""
         for second in range(LASTS):
-            await self._deliver("scheduler_wake", self.orders_ready, self._wake)
+            await self._deliver("scheduler_order_ready", self.orders_ready, self._wake)
             await self._deliver("responses", self.replies, self._receive)
             for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
                 await self._in_turn(timer)
@@ -199,7 +199,7 @@ class Street(Scheduling):
 
     async def _wake(self, order_ready):
         await self.inbox.on_order_ready(
-            "scheduler_wake",
+            "scheduler_order_ready",
             order_ready.to_json().encode(),
             order_ready.order_id,
             Arrival(at=self.now),

@@ -15,7 +15,7 @@ APP = Path(__file__).parents[1] / "system/app"
 
 FUNCTIONS = (
     *("health_report", "shop_place_order", "shop_order", "shop_products", "submission_record"),
-    *("scheduler_wake", "scheduler_poll"),
+    *("scheduler_order_ready", "scheduler_poll"),
     *(
         "scheduler_payment_responses",
         "scheduler_inventory_responses",

@@ -221,9 +221,9 @@ async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pendin
     settings = PATIENT | {
         "CALLS_IN_FLIGHT": '{"payment": 1}',
         "PENDING_ALERT_SECONDS": str(pending_seconds),
-        "WATCH_SCHEDULE": "* * * * * *",
+        "STALL_DETECTOR_SCHEDULE": "* * * * * *",
     }
-    functions = names(*FUNCTIONS, "alerts_watch")
+    functions = names(*FUNCTIONS, "alerts_stalls")
     async with running(tmp_path, app=APP, functions=functions, settings=settings) as (
         stack,
         client,

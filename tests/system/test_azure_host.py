@@ -93,7 +93,7 @@ async def test_workers_that_are_killed_use_up_no_messages_deliveries(tmp_path, c
 async def test_a_batch_of_any_size_is_settled_within_its_lock(tmp_path, count):
     """Azure handed over 154 messages where 64 were set, and renews no lock of a batch (host.md 5)."""
     largest = {"AzureFunctionsJobHost__extensions__serviceBus__maxMessageBatchSize": "1000"}
-    settings, away = SETTINGS | largest, ("scheduler_wake", "scheduler_poll")
+    settings, away = SETTINGS | largest, ("scheduler_order_ready", "scheduler_poll")
     app = names(*FUNCTIONS, but=away)
     async with running(tmp_path, functions=app, settings=settings) as (stack, client):
         orders = await submit_new(stack, count)

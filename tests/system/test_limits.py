@@ -25,11 +25,11 @@ SETTINGS = QUICK | {
     "STEP_TIMEOUT_SECONDS": "30",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
     "CALLS_IN_FLIGHT": f'{{"inventory": {IN_FLIGHT}, "payment": 1}}',
-    "WATCH_SCHEDULE": "* * * * * *",
+    "STALL_DETECTOR_SCHEDULE": "* * * * * *",
     "PENDING_ALERT_SECONDS": "2",
     "SWEEP_ALERT_SECONDS": "2",
 }
-WITHOUT_WAKE_UPS = names(*FUNCTIONS, but={"scheduler_wake"})
+WITHOUT_WAKE_UPS = names(*FUNCTIONS, but={"scheduler_order_ready"})
 """Orders are found by polls alone, which look at all that wait: a wake-up brings the one that it names."""
 
 
@@ -144,7 +144,7 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
 ):
     """One for each agent for which the order waits, and one for the sweep that stays away."""
     stack, _ = idle
-    await start(1, names("submission_record", "alerts_relay", "alerts_record", "alerts_watch"))
+    await start(1, names("submission_record", "alerts_relay", "alerts_record", "alerts_stalls"))
     (order_id,) = await submit_new(stack, 1)
     log = AlertLog(TableTransactions(partial(connections.table, "alerts")))
 

@@ -24,7 +24,7 @@ ROUNDS = 20
 OLD = names(
     *(
         "submission_record",
-        "scheduler_wake",
+        "scheduler_order_ready",
         "scheduler_poll",
         "scheduler_inventory_responses",
         "scheduler_payment_responses",

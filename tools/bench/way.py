@@ -20,7 +20,7 @@ from bench.driver import running
 from shop.business import SHOP
 
 SCHEDULES = (
-    "SCHEDULER_POLL_SCHEDULE", "SUPERVISOR_SCHEDULE", "OUTBOX_SCHEDULE", "WATCH_SCHEDULE", "NOTIFY_SCHEDULE",
+    "SCHEDULER_POLL_SCHEDULE", "SUPERVISOR_SCHEDULE", "OUTBOX_SCHEDULE", "STALL_DETECTOR_SCHEDULE", "NOTIFY_SCHEDULE",
 )  # fmt: skip
 NEVER = "0 0 0 1 1 *"
 ONCE_A_SECOND = ("engine/storage/agent_health.py",)

@@ -41,7 +41,7 @@ def app_settings(
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
         "OUTBOX_SCHEDULE": "*/2 * * * * *",
-        "WATCH_SCHEDULE": "*/5 * * * * *",
+        "STALL_DETECTOR_SCHEDULE": "*/5 * * * * *",
         "NOTIFY_SCHEDULE": "*/5 * * * * *",
         "ALERT_INTERVAL_SECONDS": "60",
         "PENDING_ALERT_SECONDS": "120",

@@ -471,7 +471,7 @@ async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
     order_id = await world.record()
     await announce(world, one, order_id)
     assert claimed(world) == [order_id]
-    assert logged(caplog, "scheduler.wake_up_for_unknown_order") == [UNKNOWN]
+    assert logged(caplog, "scheduler.order_ready_for_unknown_order") == [UNKNOWN]
 
 
 @pytest.mark.proves("SCH-6", "FLT-7")

@@ -164,7 +164,7 @@ async def test_a_wake_up_that_comes_to_nothing_brings_no_other_back(with_a_neigh
     """The poll finds its order."""
     orders_ready = [OrderReady(order_id=reply.order_id) for reply in THREE]
     bodies = [(body_of(message), message.order_id) for message in orders_ready]
-    await with_a_neighbour.get(*bodies, function="scheduler_wake")
+    await with_a_neighbour.get(*bodies, function="scheduler_order_ready")
     assert with_a_neighbour.orders_ready == [orders_ready[0], orders_ready[2]]
 
 
@@ -172,7 +172,7 @@ async def test_a_wake_up_that_leaves_its_order_comes_once_more(scheduler):
     """Under another id: the queue may know the first."""
     first = OrderReady(order_id=ORDER_ID, needs="payment", since=NOW)
     scheduler.leaves.add(ORDER_ID)
-    await scheduler.get((body_of(first), ORDER_ID), function="scheduler_wake")
+    await scheduler.get((body_of(first), ORDER_ID), function="scheduler_order_ready")
     (message,) = scheduler.bus.sent
     assert decode(OrderReady, message.body) == first.model_copy(update={"again": True})
     assert (message.queue, message.not_before) == (SCHEDULER_REQUESTS, NOW + ONCE_MORE)

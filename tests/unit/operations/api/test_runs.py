@@ -48,8 +48,8 @@ async def test_watch_by_hand_raises_the_alert_and_relay_by_hand_sends_it():
     await world.app.engine.sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
     await world.submitted()
     world.now += LONG
-    await desk(world).run("watch", GRACE)
-    await desk(world).run("watch", GRACE)
+    await desk(world).run("stall-detector", GRACE)
+    await desk(world).run("stall-detector", GRACE)
     pending = await pending_events(world.store, *world.store.buckets)
     assert [ORDER_ID] in [event.data["orders"] for event in pending]
     await desk(world).run("relay", GRACE)
