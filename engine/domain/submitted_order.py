@@ -27,7 +27,7 @@ class OnFailure(StrEnum):
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
     """The step cools down and is retried, up to a limit; then the order waits for an operator."""
-    GO_ON = "go-on"
+    GO_ON = "continue"
     """The step is skipped, and the order goes on without it."""
 
 

@@ -71,12 +71,12 @@ class StepView(StepStateView):
     complete_by: datetime | None
     not_before: datetime | None
     attempts: int
-    round: int
-    """The number of the round, from 0: its attempts share an idempotency key."""
+    key_generation: int
+    """The number of the idempotency key that its attempts share, from 0."""
     failure_count: int
     threshold: int
     on_failure: OnFailure
-    goes_on: bool
+    optional: bool
     """Whether the order goes on without the step, once that has failed for good."""
     pivot: bool
     """Whether the order cannot be undone by itself any more once the step may be done."""
@@ -270,12 +270,12 @@ def _step(order: OrderAggregate, step: Step, now: datetime) -> StepView:
         complete_by=step.complete_by,
         not_before=_not_before(order, step, now),
         attempts=counts.attempts,
-        round=step.key.generation if step.key else 0,
+        key_generation=step.key.generation if step.key else 0,
         failure_count=counts.failures,
         threshold=rules.threshold,
         # Its own field says that the order goes on without the step.
         on_failure=OnFailure.ERROR if rules.on_failure is OnFailure.GO_ON else rules.on_failure,
-        goes_on=rules.on_failure is OnFailure.GO_ON,
+        optional=rules.on_failure is OnFailure.GO_ON,
         pivot=rules.pivot,
         cooldowns=counts.cooldowns,
         undoable=rules.undoable,

@@ -92,7 +92,7 @@ def question_text(question: Json) -> str:
 
 def _attempts(step: Json) -> str:
     """Return how often a step was tried; a round has an idempotency key of its own."""
-    in_round = f" (round {step['round'] + 1})" if step["round"] else ""
+    in_round = f" (round {step['keyGeneration'] + 1})" if step["keyGeneration"] else ""
     return f"{step['attempts']}{in_round}"
 
 

@@ -298,7 +298,7 @@ def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
         for order_step in environment.inspect(order.id).steps
         if order_step.name == "points"
     ]
-    assert (points.goes_on, points.pivot, points.reason) == (True, False, "no such member")
+    assert (points.optional, points.pivot, points.reason) == (True, False, "no such member")
     shown = order_text(environment.inspect(order.id).model_dump(mode="json", by_alias=True))
     assert "ship (point of no return)" in shown
     assert "no such member" in shown

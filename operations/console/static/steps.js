@@ -6,8 +6,8 @@ import { at, head, text, localized } from "./parts.js";
 import { exactly, stepLook } from "./words.js";
 
 /** How often it was tried: a round has an idempotency key of its own, and most steps have one round. */
-const attemptsOf = ({ attempts, round, failureCount, threshold }) =>
-  `${attempts}${round ? ` (now round ${round + 1})` : ""}${failureCount ? `, ${failureCount} of ${threshold} in vain` : ""}`;
+const attemptsOf = ({ attempts, keyGeneration, failureCount, threshold }) =>
+  `${attempts}${keyGeneration ? ` (now round ${keyGeneration + 1})` : ""}${failureCount ? `, ${failureCount} of ${threshold} in vain` : ""}`;
 
 const later = ({ notBefore }) => (notBefore ? h("div", { class: "quiet" }, "not before ", at(notBefore)) : null);
 

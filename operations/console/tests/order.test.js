@@ -45,7 +45,7 @@ test("an order that is accepted and not recorded yet has no workflow to be drawn
 
 test("the round of a step is shown from the second on", async () => {
   const history = [{ at: AT, actor: "t", event: "e", detail: "", events: [] }];
-  const of = (round) => shown({ ...ORDER, payload: {}, history, steps: [{ ...STEP, round }] });
+  const of = (keyGeneration) => shown({ ...ORDER, payload: {}, history, steps: [{ ...STEP, keyGeneration }] });
   assert.match(await of(1), /2 \(now round 2\)/);
   for (const round of [0, undefined]) assert.match(await of(round), /Agent.*NotStarted2Attempts/);
 });

@@ -115,7 +115,7 @@ def test_an_order_is_shown_with_the_round_of_a_step():
         (again, 1, "2 (round 2)"),
     ):
         view = order_view(order, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
-        assert view["steps"][0]["round"] == number
+        assert view["steps"][0]["keyGeneration"] == number
         assert expected in formatting.order_text(view)
 
 
