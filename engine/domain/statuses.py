@@ -167,9 +167,9 @@ class NotClaimable(StrEnum):
     """The order follows a workflow that a newer version of the app may know."""
     UNKNOWN_PROVIDER = "unknown-provider"
     """A step may have been done at a provider that a newer version of the app may know (AGT-3)."""
-    NO_CAPACITY = "no-room"
+    NO_CAPACITY = "no-capacity"
     """No agent that offers the needed capability has room."""
-    NO_CAPACITY_AT_ITS_OWN = "no-room-at-its-own"
+    NO_CAPACITY_AT_ITS_OWN = "no-capacity-at-its-own"
     """Agents have room, but not those whose service knows the step's idempotency key (AGT-3)."""
 
 

@@ -230,7 +230,7 @@ def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, OrderAg
         case Note():
             return {"decided": "note", "rows": _rows(of_note(decision))}, None
         case NotClaimed():
-            return {"decided": "not-claimed", "why": str(decision.why)}, None
+            return {"decided": "not-claimed", "why": str(decision.why).replace("no-capacity", "no-room")}, None
     return {"decided": "nothing"}, None
 
 
