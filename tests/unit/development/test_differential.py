@@ -149,7 +149,7 @@ def test_a_side_that_ends_too_early_is_an_error():
 
 
 RESUBMIT = {"from": 0, "do": "act", "action": "resubmit", "at": T2}
-HURRY = {"from": 0, "do": "act", "action": "expedite", "at": T2}
+HURRY = {"from": 0, "do": "act", "action": "hurry", "at": T2}
 ERASE = {"from": 0, "do": "erase", "at": T2}
 ANSWER = {"from": 0, "do": "answer", "at": T2, "step": "a", "answer": {"reference": "r"}}
 RESTORE = {"from": 0, "do": "restore", "at": T2, "copiedAt": T1}
@@ -360,6 +360,9 @@ ALLOWED = {
     "resumed-undo": ((RESUBMIT, state(), state(Reason="an operator resumed the undo")),),
     "undo-left-to-a-scheduler": ((EXPIRE, UNDONE_AT_ONCE, LEFT_TO_UNDO, RUNS),),
     "digest-of-a-refused-reply": ((REPLY, noted("1-a"), noted("1-b")),),
+    "fingerprint-of-an-optional-step": (
+        (CLAIM, one(GoesOn=True, Fingerprint="x"), one(GoesOn=True, Fingerprint="y")),
+    ),
 }
 """By entry of the list moves with both decisions that it allows, and the decision before where it matters."""
 
@@ -532,6 +535,10 @@ DENIED = {
         (EXPIRE, UNDONE_AT_ONCE, left_to_undo(LockedBy="x"), RUNS),
         (EXPIRE, UNDONE_AT_ONCE, left_to_undo(Result00={"x": 1}), RUNS),
         (EXPIRE, UNDONE_AT_ONCE, with_history(RUNS, EXPIRED, event("recovered")), RUNS),
+    ),
+    "fingerprint-of-an-optional-step": (
+        (CLAIM, one(GoesOn=False, Fingerprint="x"), one(GoesOn=False, Fingerprint="y")),
+        (CLAIM, one(GoesOn=True, Title="x"), one(GoesOn=True, Title="y")),
     ),
     "digest-of-a-refused-reply": (
         (CLAIM, noted("1-a"), noted("1-b")),

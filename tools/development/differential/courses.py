@@ -30,8 +30,8 @@ SOON = timedelta(seconds=3)
 LATER = timedelta(days=2)
 SCHEDULER, SUPERVISOR = "scheduler-1", "supervisor-1"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*")
-STEP_ACTIONS = ("skip", "retry-with-new-key")
-ORDER_ACTIONS = ("resubmit", "cancel", "hold", "release", "expedite")
+STEP_ACTIONS = ("skip", "renew")
+ORDER_ACTIONS = ("resubmit", "cancel", "hold", "release", "hurry")
 WEIGHTS: Mapping[str, float] = {"claim": 4, "reply": 6, "recover": 3, "act": 2, "answer": 1}
 """How much more often than others a random course takes these moves: they bring an order further."""
 FURTHER = 1 / 2
@@ -185,23 +185,17 @@ REPLIES: Sequence[Json] = (
     {"outcome": "failed", "reason": "declined"},
     {"outcome": "failed", "reason": "declined", "inDoubt": True},
     {"outcome": "failed", "reason": "not found", "forOperator": True},
-    {"outcome": "notAttempted", "reason": "no place is free"},
-    {"outcome": "notAttempted", "reason": "no place is free", "retryAfter": 45, "inDoubt": True},
-    {"outcome": "notAttempted", "reason": "circuit", "retryAfter": 30, "circuitOpen": True},
+    {"outcome": "notTried", "reason": "no place is free"},
+    {"outcome": "notTried", "reason": "no place is free", "retryAfter": 45, "inDoubt": True},
+    {"outcome": "notTried", "reason": "circuit", "retryAfter": 30, "circuitOpen": True},
     {
-        "outcome": "notAttempted",
+        "outcome": "notTried",
         "reason": "throttled",
         "retryAfter": 30,
         "circuitOpen": True,
-        "throttled": True,
+        "asked": True,
     },
-    {
-        "outcome": "notAttempted",
-        "reason": "queued",
-        "retryAfter": 3,
-        "inDoubt": True,
-        "deferred": True,
-    },
+    {"outcome": "notTried", "reason": "queued", "retryAfter": 3, "inDoubt": True, "accepted": True},
 )
 INVALID: Sequence[Json] = ({"attempt": 1}, {"attempt": 99}, {"action": "do"}, {"action": "undo"})
 

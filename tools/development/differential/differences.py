@@ -210,7 +210,7 @@ def _dead_condition(case: Case) -> bool:
 
 def _expedited_undo(case: Case) -> bool:
     """Whether the cooldown of an undo ends, and the order waits from now on."""
-    if case.move.get("action") not in ("hurry", "expedite"):
+    if case.move.get("action") != "hurry":
         return False
     cooled = {
         step["Name"]
@@ -252,13 +252,7 @@ REFUSED_BEFORE = ("refused", "transition")
 
 def _woken_anew(case: Case) -> bool:
     named = case.path[0] == "messages" and list(case.path[-2:]) == ["body", "steps"]
-    goes_on = case.move.get("action") in (
-        "resubmit",
-        "skip",
-        "renew",
-        "retry-with-new-key",
-        "settle",
-    )
+    goes_on = case.move.get("action") in ("resubmit", "skip", "renew", "settle")
     return named and goes_on and (case.base == MISSING or {*case.base} < {*case.new})
 
 
@@ -620,6 +614,13 @@ LEFT_TO_SCHEDULER = frozenset(
 )
 
 
+def _optional_fingerprint(case: Case) -> bool:
+    match list(case.path):
+        case ["state", "Steps", name, "Fingerprint"]:
+            return all(step.get("GoesOn") for step in case.step(name))
+    return False
+
+
 def _other_digest(case: Case) -> bool:
     """Whether both sides note the same refused reply, under ids that differ only in their digest."""
     decided = [decision["decided"] for decision in case.decisions]
@@ -770,6 +771,11 @@ DIFFERENCES: Sequence[Difference] = (
         name="digest-of-a-refused-reply",
         why="The id of the note about a refused reply has a digest of its JSON.",
         allows=_other_digest,
+    ),
+    Difference(
+        name="fingerprint-of-an-optional-step",
+        why="The rule of an optional step, which its fingerprint contains, is `continue`. It was `go-on`.",
+        allows=_optional_fingerprint,
     ),
     Difference(
         name="refused-early",

@@ -230,7 +230,10 @@ def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, OrderAg
         case Note():
             return {"decided": "note", "rows": _rows(of_note(decision))}, None
         case NotClaimed():
-            return {"decided": "not-claimed", "why": str(decision.why).replace("no-capacity", "no-room")}, None
+            return {
+                "decided": "not-claimed",
+                "why": str(decision.why).replace("no-capacity", "no-room"),
+            }, None
     return {"decided": "nothing"}, None
 
 
@@ -265,6 +268,9 @@ def _columns(record: Any) -> Json:
     plain = {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
     if plain.get("Event") in FORMER_EVENTS:
         plain["Event"] = FORMER_EVENTS[plain["Event"]]
+    if isinstance(alert := plain.get("Data"), dict) and "actions" in alert:
+        former = {new: old for old, new in FORMER_ACTIONS.items()}
+        alert["actions"] = [former.get(name, name) for name in alert["actions"]]
     if isinstance(record, HistoryEntry):
         plain["Data"] = [neutral.event(event) for event in record.events]
     in_words: Json = _in_words(plain)
@@ -351,7 +357,7 @@ def _command(move: Json) -> OperatorCommand:
 
 
 FORMER_ACTIONS = {"hurry": "expedite", "renew": "retry-with-new-key"}
-"""Actions by the names that they have in courses of older commits."""
+"""Actions by the names that they have in courses."""
 
 
 def _action(name: str) -> OperatorAction:
@@ -359,7 +365,7 @@ def _action(name: str) -> OperatorAction:
 
 
 FORMER_NAMES = {"asked": "throttled", "accepted": "deferred"}
-"""Fields of a reply by the names that they have in courses of older commits."""
+"""Fields of a reply by the names that they have in courses."""
 
 
 def _reply(move: Json) -> Json:

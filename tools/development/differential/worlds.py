@@ -88,7 +88,7 @@ WORLDS: Sequence[Json] = (
         threshold=1,
         courses=[
             "claim recover claim recover resubmit claim recover",
-            "claim completed cancel recover claim recover expedite",
+            "claim completed cancel recover claim recover hurry",
         ],
     ),
     world(
@@ -105,7 +105,7 @@ WORLDS: Sequence[Json] = (
         instances={"scheduler-2": {"agents": ["inn", "second"]}},
         courses=["claim recover", "claim completed cancel recover"],
     ),
-    world("two-agents", *CHAIN, agents=ONE_PROVIDER, courses=["claim recover claim notAttempted"]),
+    world("two-agents", *CHAIN, agents=ONE_PROVIDER, courses=["claim recover claim notTried"]),
     world("accepts", *CHAIN, agents=[agent(answerWithin=30, callsBack=True)], threshold=1),
     world(
         "forgets",
