@@ -62,18 +62,18 @@ def met(order: OrderAggregate) -> OrderAggregate:
 def _evaluated(draft: Draft, step: Step, definition: StepDefinition) -> Draft:
     order = draft.order
     results = results_for(order, definition)
-    when, begins = definition.when, definition.begins
-    if when and not _call("when", when, _is_true, order.submitted, results):
-        name = name_of(when)
+    condition, start_at = definition.condition, definition.start_at
+    if condition and not _call("condition", condition, _is_true, order.submitted, results):
+        name = name_of(condition)
         skipped = conditions.skip_by_condition(step, name)
         event = SkippedByCondition(step=step.name, condition=name)
         return draft.but(order.with_steps(skipped), event)
     if refusal := step.cause:  # somebody outside has refused it already (ANS-3)
         refused = verbs.refuse(step, refusal)
         return draft.but(order.with_steps(refused), *failure_of(refused, refusal))
-    at = begins and _call("begins", begins, _time, order.submitted, results)
-    if begins and at and at > draft.now:
-        scheduled = StepScheduled(step=step.name, until=at, by=name_of(begins))
+    at = start_at and _call("start_at", start_at, _time, order.submitted, results)
+    if start_at and at and at > draft.now:
+        scheduled = StepScheduled(step=step.name, until=at, by=name_of(start_at))
         return draft.but(order.with_steps(conditions.schedule(step, at)), scheduled)
     return draft
 

@@ -51,7 +51,7 @@ ReadAnswer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a function that judges a step."""
+    """Return the name of a condition or of the function of a start time."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
@@ -91,12 +91,12 @@ class StepDefinition:
     threshold: int | None = None
     may_lack: tuple[str, ...] = ()
     """The steps in `uses` whose results may be missing, because they were skipped."""
-    when: Callable[[Order, Results], bool] | None = None
+    condition: Callable[[Order, Results], bool] | None = None
     """Whether the step is needed, from what `request` gets; it is skipped otherwise (SCH-14).
 
     Asked once, when the step's turn comes. It has a name, which operators read.
     """
-    begins: Callable[[Order, Results], datetime | None] | None = None
+    start_at: Callable[[Order, Results], datetime | None] | None = None
     """When the step may begin, from what `request` gets; None for at once (SCH-15).
 
     Asked once, when the step's turn comes. Times have a time zone.
@@ -121,15 +121,15 @@ class StepDefinition:
     """The result fields that are personal data: they are erased with the order's."""
 
     @property
-    def judges(self) -> Mapping[str, Callable[[Order, Results], Any]]:
-        """The functions that judge the step when its turn comes, by field."""
-        named = {"when": self.when, "begins": self.begins}
+    def conditions(self) -> Mapping[str, Callable[[Order, Results], Any]]:
+        """The functions that are evaluated when the step's turn comes, by field."""
+        named = {"condition": self.condition, "start_at": self.start_at}
         return {name: function for name, function in named.items() if function is not None}
 
     @property
     def may_be_skipped(self) -> bool:
         """Whether an order may go on without the step, by the workflow's own rules."""
-        return self.on_failure is OnFailure.GO_ON or self.when is not None
+        return self.on_failure is OnFailure.GO_ON or self.condition is not None
 
     def rules(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> StepRules:
         """Return the copy of the rules that an order keeps; the arguments are the settings."""
@@ -157,7 +157,7 @@ class StepDefinition:
         """Eight characters by which a changed definition is recognised.
 
         `request` is left out, since it may be corrected for orders in flight, and so are the check
-        of an answer and the title. Of a function that judges the step its name counts.
+        of an answer and the title. Of a condition and of a start time the name counts.
         Default values are left out too, since a field that a later version of the app adds is no
         change.
         """
@@ -209,7 +209,7 @@ class WorkflowDefinition:
             StepIn(
                 name=definition.name,
                 rules=definition.rules(timeout=timeout, threshold=threshold, cooldown=cooldown),
-                state=ConditionPending() if definition.judges else Waiting(),
+                state=ConditionPending() if definition.conditions else Waiting(),
             )
             for definition in self.steps
         )
@@ -344,7 +344,7 @@ def _malformed_names(definition: StepDefinition) -> Iterator[Fault]:
             value=definition.capability,
             pattern=STEP_NAME,
         )
-    for field, function in definition.judges.items():
+    for field, function in definition.conditions.items():
         if len(name_of(function)) > MAX_TITLE or name_of(function) == LAMBDA:
             yield Fault(FaultCode.FUNCTION_WITHOUT_NAME, field, limit=MAX_TITLE)
     for operation in (definition.operation, definition.compensation):

@@ -21,8 +21,8 @@ class Outside(Agent, capability=OUTSIDE):
 class AnswerRules(TypedDict, total=False):
     """The rules of a step that is answered from outside; what is left out has its default."""
 
-    when: Callable[..., bool]
-    begins: Callable[..., datetime | None]
+    condition: Callable[..., bool]
+    start_at: Callable[..., datetime | None]
     on_failure: OnFailure
     cooldown: timedelta
     max_cooldowns: int

@@ -36,7 +36,7 @@ def _words(step: StepDefinition) -> Iterator[str]:
         yield f"{step.capability}: {step.operation}"
     if step.compensation:
         yield f"undo: {step.compensation}"
-    yield f"when: {name_of(step.when)}" if step.when else ""
-    yield f"begins: {name_of(step.begins)}" if step.begins else ""
+    yield f"condition: {name_of(step.condition)}" if step.condition else ""
+    yield f"start_at: {name_of(step.start_at)}" if step.start_at else ""
     yield "point of no return" if step.pivot else ""
     yield ON_FAILURE[step.on_failure]

@@ -71,8 +71,8 @@ def _of_step(flow: Workflow, step: Step) -> Iterator[Fault]:
         yield Fault(FaultCode.TYPES_UNREADABLE, message=str(error))
         return
     yield from _of_function(flow, step, step.make)
-    for name, function in step.judges.items():
-        yield from (fault.within(name) for fault in _of_judge(flow, step, name, function))
+    for name, function in step.conditions.items():
+        yield from (fault.within(name) for fault in _of_condition(flow, step, name, function))
     yield from _of_operation(step.operation, signature)
     yield from _of_path(step.operation, None)
     if step.operation.capability != OUTSIDE:
@@ -110,16 +110,16 @@ def _of_function(flow: Workflow, step: Step, function: Callable[..., Any]) -> It
         yield from (fault.within(f"parameter {parameter.name}") for fault in faults)
 
 
-JUDGE = {"when": bool, "begins": datetime}
-"""The answers of the functions that judge a step, by field."""
+CONDITION_RETURNS = {"condition": bool, "start_at": datetime}
+"""What the functions that are evaluated for a step return, by field."""
 
 
-def _of_judge(
+def _of_condition(
     flow: Workflow, step: Step, name: str, function: Callable[..., Any]
 ) -> Iterator[Fault]:
-    """Yield the faults of a function that judges the step."""
+    """Yield the faults of a condition or of the function of a start time."""
     yield from _of_function(flow, step, function)
-    expected, returned = JUDGE[name], signature_of(function).return_annotation
+    expected, returned = CONDITION_RETURNS[name], signature_of(function).return_annotation
     if kind_of(returned)[0] is not expected:
         yield Fault(FaultCode.RETURN_TYPE, expected=expected.__name__, returned=type_name(returned))
 

@@ -23,8 +23,8 @@ from engine.workflow.written import Ask, Make, Step
 class StepOptions(TypedDict, total=False):
     """The rules of a step, as its definition has them; what is left out has its default."""
 
-    when: Callable[..., bool]
-    begins: Callable[..., datetime | None]
+    condition: Callable[..., bool]
+    start_at: Callable[..., datetime | None]
     on_failure: OnFailure
     pivot: bool
     timeout: timedelta
@@ -69,9 +69,9 @@ class Workflow:
         """Add the decorated function as the next step.
 
         The undo is requested with the same content and the step's own answer, of which `undo_needs`
-        names the fields that it cannot do without. `when` says whether the step is needed, and
-        `begins` from when on: their parameters are like those of the decorated function. The rules
-        are fields of `StepDefinition`.
+        names the fields that it cannot do without. `condition` returns whether the step is needed,
+        and `start_at` the time before which it does not start. Their parameters are like those of
+        the decorated function. The rules are fields of `StepDefinition`.
         """
         given: dict[str, Any] = {**rules, "compensation_needs": tuple(undo_needs)}
         return self._written(operation, undo=undo, after=after, given=given)
@@ -102,12 +102,17 @@ class Workflow:
         given: Mapping[str, Any],
     ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Return the decorator that adds a function as a step with the given rules."""
-        judges = {name: given[name] for name in ("when", "begins") if given.get(name)}
-        rules = {name: rule for name, rule in given.items() if name not in judges}
+        conditions = {name: given[name] for name in ("condition", "start_at") if given.get(name)}
+        rules = {name: rule for name, rule in given.items() if name not in conditions}
 
         def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
-                make=make, operation=operation, undo=undo, after=after, rules=rules, judges=judges
+                make=make,
+                operation=operation,
+                undo=undo,
+                after=after,
+                rules=rules,
+                conditions=conditions,
             )
             self.steps.append(step)
             return make
@@ -160,10 +165,10 @@ class Workflow:
 
     def _definition(self, step: Step) -> StepDefinition:
         request = self._bind(step, step.make)
-        judges: dict[str, Any] = {
-            name: self._bind(step, function) for name, function in step.judges.items()
+        conditions: dict[str, Any] = {
+            name: self._bind(step, function) for name, function in step.conditions.items()
         }
-        uses, may_lack = used_by([request, *judges.values()])
+        uses, may_lack = used_by([request, *conditions.values()])
         return StepDefinition(
             name=step.name,
             title=step.title,
@@ -175,7 +180,7 @@ class Workflow:
             may_lack=may_lack,
             after=tuple(earlier.name for earlier in self.after(step)),
             result_fields=step.fields,
-            **judges,
+            **conditions,
             **{"read_answer": OfService(step.operation.answers), **step.rules},
         )
 

@@ -26,8 +26,8 @@ class Step:
     """Steps that it comes after, beside those whose answers its functions take."""
     rules: Mapping[str, Any]
     """Further fields of its definition."""
-    judges: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """The functions that judge it when its turn comes, by the field of its definition."""
+    conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions that are evaluated when its turn comes, by the field of its definition."""
 
     @cached_property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Step:
     @property
     def functions(self) -> Sequence[Callable[..., Any]]:
         """All of its functions."""
-        return [self.make, *self.judges.values()]
+        return [self.make, *self.conditions.values()]
 
     @cached_property
     def fields(self) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ def fraud(claim: ClaimWithApprovals) -> ClaimAmount:
     within=timedelta(days=2),
     asks=2,
     after=[assess, fraud],
-    when=above_limit,
+    condition=above_limit,
     on_failure=UNDO,
 )
 def approval(claim: ClaimWithApprovals, assess: Confirmation) -> Question:

@@ -137,7 +137,7 @@ def _check_rows(world: World, order: OrderAggregate) -> None:
         _attempts_counted_once(world, order)
     _over_for_good(world)
     _ended_as_its_steps_say(world, order)
-    _judged_once(world)
+    _evaluated_once(world)
     _answered_once(world)
     _begun_in_time(world, order)
 
@@ -226,7 +226,7 @@ def _not_turned_back(world: World, order: OrderAggregate) -> None:
     demand(not (order.is_undo and done), f"the order goes back, though {done} was done (UND-6)")
 
 
-def _judged_once(world: World) -> None:
+def _evaluated_once(world: World) -> None:
     """A step that was begun is not called unneeded later (SCH-14)."""
     begun: set[str] = set()
     for event in (event for entry in world.history() for event in entry.events):
@@ -246,7 +246,7 @@ def _begun_in_time(world: World, order: OrderAggregate) -> None:
     """No step begins before the time that its workflow says (SCH-15), or its order (SUB-9)."""
     date = order.submitted.not_before
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
-    timed = {step.name: step for step in workflow.steps if step.begins} if workflow else {}
+    timed = {step.name: step for step in workflow.steps if step.start_at} if workflow else {}
     for entry in world.history():
         begun = {event.step for event in entry.events if isinstance(event, StepStarted)}
         times = {name: _time_of(order, timed[name]) for name in begun & timed.keys()}
@@ -261,7 +261,7 @@ def _begun_in_time(world: World, order: OrderAggregate) -> None:
 
 
 def _time_of(order: OrderAggregate, definition: StepDefinition) -> datetime | None:
-    return definition.begins(order.submitted, results_for(order, definition))
+    return definition.start_at(order.submitted, results_for(order, definition))
 
 
 def _one_round_stands(world: World, order: OrderAggregate) -> None:

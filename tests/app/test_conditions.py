@@ -33,7 +33,7 @@ def never(order, results):
     return False
 
 
-APPROVE = step("approve", "assess", uses=("assess",), when=above_limit)
+APPROVE = step("approve", "assess", uses=("assess",), condition=above_limit)
 CLAIM = (ASSESS, APPROVE, step("pay", "approve"))
 
 
@@ -56,7 +56,7 @@ def test_a_step_is_judged_by_what_was_answered_before_it(amount, needed):
 def test_an_order_whose_last_step_is_not_needed_ends_with_the_one_before():
     """At once, and without anybody's room."""
     case = (
-        Case(ASSESS, replace(APPROVE, when=never))
+        Case(ASSESS, replace(APPROVE, condition=never))
         .claim()
         .done("assess", capacity=NO_CAPACITY, amount=1)
     )
@@ -66,7 +66,7 @@ def test_an_order_whose_last_step_is_not_needed_ends_with_the_one_before():
 @pytest.mark.proves("SCH-14")
 def test_nothing_is_skipped_because_a_step_before_it_was():
     """A step that joins two ways begins after the one that was gone."""
-    one = replace(APPROVE, name="one", when=never)
+    one = replace(APPROVE, name="one", condition=never)
     case = Case(ASSESS, one, APPROVE, step("pay", "one", "approve"))
     case.claim().done("assess", amount=5000).done("approve", amount=0)
     assert case.states["one"] == "Skipped"
@@ -76,7 +76,7 @@ def test_nothing_is_skipped_because_a_step_before_it_was():
 @pytest.mark.proves("SCH-14")
 def test_an_order_of_which_nothing_is_needed_ends_by_its_claim():
     """With the name of its condition in the history."""
-    case = Case(replace(ASSESS, when=never), step("pay", "assess", when=never)).claim()
+    case = Case(replace(ASSESS, condition=never), step("pay", "assess", condition=never)).claim()
     assert case.ended == ("Processed", None)
     event, detail = case.told
     assert (event, detail.count(never.__name__)) == ("processed", 2)
@@ -99,7 +99,7 @@ class Opinion:
 def test_a_step_that_is_needed_is_not_judged_again_while_it_waits_for_room():
     """What was said when its turn came is recorded."""
     opinion = Opinion(True, False)
-    case = Case(ASSESS, replace(APPROVE, when=opinion)).claim()
+    case = Case(ASSESS, replace(APPROVE, condition=opinion)).claim()
     assert case.order.step("approve").state == ConditionPending()
     case.done("assess", capacity=NO_CAPACITY, amount=1)
     assert case.order.step("approve").state == Waiting()
@@ -113,7 +113,7 @@ def test_a_step_that_is_needed_is_not_judged_again_for_another_try(what):
     """Nor when an operator resubmits it."""
     opinion = Opinion(True, False)
     makes = request_that_fails_once() if what == "request" else (lambda order, results: {})
-    case = Case(ASSESS, replace(APPROVE, when=opinion, request=makes)).claim()
+    case = Case(ASSESS, replace(APPROVE, condition=opinion, request=makes)).claim()
     case.done("assess", amount=1)
     if what == "time-out":
         case.expire()
@@ -140,7 +140,7 @@ def request_that_fails_once():
 @pytest.mark.proves("SCH-14")
 def test_a_claim_that_starts_nothing_judges_for_nobody():
     """It writes nothing, so what the predicate said is said again at the next claim."""
-    case = Case(replace(ASSESS, when=Opinion(True)))
+    case = Case(replace(ASSESS, condition=Opinion(True)))
     assert isinstance(case.scheduler.claim(case.order, case.now, NO_CAPACITY), NotClaimed)
 
 
@@ -148,9 +148,9 @@ def test_a_claim_that_starts_nothing_judges_for_nobody():
 @pytest.mark.parametrize("rule", list(OnFailure))
 def test_a_predicate_that_fails_has_failed_its_step(rule):
     """The step's rule says what follows, and the reason names the function."""
-    case = Case(ASSESS, replace(APPROVE, when=broken, on_failure=rule, max_cooldowns=0))
+    case = Case(ASSESS, replace(APPROVE, condition=broken, on_failure=rule, max_cooldowns=0))
     case.claim().done("assess", amount=1)
-    failed = {"function": "when broken", "error": "KeyError 'nothing'"}
+    failed = {"function": "condition broken", "error": "KeyError 'nothing'"}
     cause = Cause(
         Code.CONDITION_FAILED, {"workflow": "w", "version": 1, "step": "approve"} | failed
     )
@@ -170,7 +170,9 @@ def knows_only_others(order, results):
 @pytest.mark.proves("SCH-14", "SCH-8")
 def test_a_predicate_that_fails_tells_nobody_who_the_customer_is():
     """Neither the reason nor the history has what the payload says of a person."""
-    case = Case(ASSESS, replace(APPROVE, when=knows_only_others)).claim().done("assess", amount=1)
+    case = (
+        Case(ASSESS, replace(APPROVE, condition=knows_only_others)).claim().done("assess", amount=1)
+    )
     assert case.order.step("approve").cause.facts["error"] == "KeyError 'erased'"
     assert "Ada" not in case.told[1]
 
@@ -178,7 +180,7 @@ def test_a_predicate_that_fails_tells_nobody_who_the_customer_is():
 @pytest.mark.proves("SCH-14")
 def test_a_predicate_that_has_failed_is_asked_again_after_a_resubmit():
     """It has said nothing yet."""
-    case = Case(ASSESS, replace(APPROVE, when=broken)).claim().done("assess", amount=1)
+    case = Case(ASSESS, replace(APPROVE, condition=broken)).claim().done("assess", amount=1)
     mended = WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE))
     case.scheduler = case.scheduler_on(mended)
     case.took(resubmit(case.order, BY_GRACE, case.now)).claim()
@@ -190,18 +192,20 @@ def test_a_predicate_that_has_failed_is_asked_again_after_a_resubmit():
 @pytest.mark.parametrize(("answer", "name"), [(None, "NoneType"), (1, "int")])
 def test_a_predicate_answers_yes_or_no(answer, name):
     """Anything else is a fault: `None` would skip what a forgotten `return` needs."""
-    case = Case(ASSESS, replace(APPROVE, when=Opinion(answer))).claim().done("assess", amount=1)
-    assert f"when opinion failed: TypeError it returned {name}, not bool" in case.told[1]
+    case = (
+        Case(ASSESS, replace(APPROVE, condition=Opinion(answer))).claim().done("assess", amount=1)
+    )
+    assert f"condition opinion failed: TypeError it returned {name}, not bool" in case.told[1]
 
 
 @pytest.mark.proves("SCH-14", "SCH-12")
 def test_nothing_is_judged_once_a_step_has_failed_or_the_order_goes_back():
     """Nor what has to be undone."""
     opinion = Opinion(True)
-    failing = Case(ASSESS, step("beside"), replace(APPROVE, when=opinion)).claim()
+    failing = Case(ASSESS, step("beside"), replace(APPROVE, condition=opinion)).claim()
     failing.refused("beside").done("assess", amount=1)
     assert failing.ended == ("Error", "failed")
-    back = Case(ASSESS, replace(APPROVE, when=opinion)).claim()
+    back = Case(ASSESS, replace(APPROVE, condition=opinion)).claim()
     back.took(cancel(back.order, BY_GRACE, back.now)).done("assess", amount=1).done("assess")
     assert back.ended == ("Error", "undone")
     assert opinion.asked == 0
@@ -220,7 +224,7 @@ def test_what_was_not_needed_has_nothing_to_undo():
 @pytest.mark.proves("SCH-14")
 def test_an_order_that_was_recorded_before_the_step_had_a_predicate_is_not_judged():
     """Its workflow was changed without a new version."""
-    plain = Case(ASSESS, replace(APPROVE, when=None))
+    plain = Case(ASSESS, replace(APPROVE, condition=None))
     plain.scheduler = plain.scheduler_on(
         WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE))
     )
@@ -231,10 +235,10 @@ def test_an_order_that_was_recorded_before_the_step_had_a_predicate_is_not_judge
 @pytest.mark.proves("SCH-14")
 def test_the_name_of_a_predicate_is_part_of_what_the_workflow_is():
     """Its code may be mended for orders in flight."""
-    other = step("approve", "assess", uses=("assess",), when=Opinion(True))
-    assert APPROVE.fingerprint == replace(APPROVE, when=replaced(above_limit)).fingerprint
+    other = step("approve", "assess", uses=("assess",), condition=Opinion(True))
+    assert APPROVE.fingerprint == replace(APPROVE, condition=replaced(above_limit)).fingerprint
     assert APPROVE.fingerprint != other.fingerprint
-    assert APPROVE.fingerprint != replace(APPROVE, when=None).fingerprint
+    assert APPROVE.fingerprint != replace(APPROVE, condition=None).fingerprint
 
 
 class Long(Opinion):
@@ -258,12 +262,12 @@ def replaced(function):
         ({}, Fault(FaultCode.RESULT_MAY_BE_MISSING, "w version 1: step pay", step="approve")),
         ({"may_lack": ("approve",)}, None),
         (
-            {"may_lack": ("approve",), "when": Long()},
-            Fault(FaultCode.FUNCTION_WITHOUT_NAME, "w version 1: step pay: when", limit=80),
+            {"may_lack": ("approve",), "condition": Long()},
+            Fault(FaultCode.FUNCTION_WITHOUT_NAME, "w version 1: step pay: condition", limit=80),
         ),
         (
-            {"may_lack": ("approve",), "when": lambda order, results: True},
-            Fault(FaultCode.FUNCTION_WITHOUT_NAME, "w version 1: step pay: when", limit=80),
+            {"may_lack": ("approve",), "condition": lambda order, results: True},
+            Fault(FaultCode.FUNCTION_WITHOUT_NAME, "w version 1: step pay: condition", limit=80),
         ),
     ],
 )
@@ -319,14 +323,14 @@ def over(claim: Claim, assess: Assessed) -> bool:
     return claim.amount > 1000 and assess.worth is None
 
 
-def claims(when=over):
+def claims(condition=over):
     flow = Workflow("claim", Claim)
 
     @flow.step(office.assess)
     def assess(claim: Claim) -> Claim:
         return claim
 
-    @flow.step(office.approve, undo=office.withdraw, when=when, on_failure=UNDO)
+    @flow.step(office.approve, undo=office.withdraw, condition=condition, on_failure=UNDO)
     def approve(claim: Claim) -> Claim:
         return claim
 
@@ -370,18 +374,18 @@ async def waits(claim: Claim) -> bool:
 
 @pytest.mark.proves("SCH-14")
 @pytest.mark.parametrize(
-    ("when", "fault"),
+    ("condition", "fault"),
     [
-        (later, Fault(FaultCode.PARAMETER_UNKNOWN, "when: parameter pay", payload="Claim")),
-        (not_a_bool, Fault(FaultCode.RETURN_TYPE, "when", expected="bool", returned="date")),
-        (waits, Fault(FaultCode.NOT_PLAIN_FUNCTION, "when")),
-        (lambda: True, Fault(FaultCode.FUNCTION_WITHOUT_NAME, "when", limit=80)),
+        (later, Fault(FaultCode.PARAMETER_UNKNOWN, "condition: parameter pay", payload="Claim")),
+        (not_a_bool, Fault(FaultCode.RETURN_TYPE, "condition", expected="bool", returned="date")),
+        (waits, Fault(FaultCode.NOT_PLAIN_FUNCTION, "condition")),
+        (lambda: True, Fault(FaultCode.FUNCTION_WITHOUT_NAME, "condition", limit=80)),
     ],
 )
-def test_what_a_predicate_cannot_be_is_named_with_its_place(when, fault):
+def test_what_a_predicate_cannot_be_is_named_with_its_place(condition, fault):
     """When the app starts."""
     with pytest.raises(DeclarationError) as raised:
-        claims(when)
+        claims(condition)
     place = "test_conditions.py:N: claim version 1: step approve"
     assert fault.within(place) in without_lines(raised.value.faults)
 
@@ -393,8 +397,8 @@ def test_the_drawing_names_the_predicate():
     def big(claim: Claim) -> bool:
         return claim.amount > 1000
 
-    @drawn.step(office.assess, when=big)
+    @drawn.step(office.assess, condition=big)
     def assess(claim: Claim) -> Claim:
         return claim
 
-    assert "<br/>when: big" in drawn.mermaid()
+    assert "<br/>condition: big" in drawn.mermaid()

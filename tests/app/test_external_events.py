@@ -528,7 +528,7 @@ def in_a_week(order: Order) -> datetime:
 @pytest.mark.proves("SCH-14", "ANS-1")
 def test_an_answer_that_is_not_needed_is_never_awaited():
     """Its step is skipped, like that of an agent."""
-    environment = WorkflowTestEnvironment(judged(when=is_small))
+    environment = WorkflowTestEnvironment(judged(condition=is_small))
     order = environment.submit(ADA)
     assert (order.state, order.steps["pictures"]) == ("Processed", "Skipped")
 
@@ -536,7 +536,7 @@ def test_an_answer_that_is_not_needed_is_never_awaited():
 @pytest.mark.proves("SCH-15", "ANS-1")
 def test_an_answer_is_awaited_from_the_time_on_at_which_its_step_begins():
     """An earlier one is kept all the same."""
-    environment = WorkflowTestEnvironment(judged(begins=in_a_week))
+    environment = WorkflowTestEnvironment(judged(start_at=in_a_week))
     order = environment.submit(ADA)
     assert (order.state, order.steps["pictures"]) == ("Pending", "NotStarted")
     environment.advance(days=7, minutes=1)
@@ -578,7 +578,7 @@ def is_for_ada(request: Request) -> bool:
 @pytest.mark.proves("ANS-3", "SCH-14")
 def test_an_early_refusal_of_a_step_that_is_not_needed_counts_for_nothing():
     """It is kept until then; the order had been undone for it (engine 29 h)."""
-    environment, order = refused_early(when=is_small, on_failure=UNDO)
+    environment, order = refused_early(condition=is_small, on_failure=UNDO)
     assert order.steps["approval"] == "NotStarted"
     assert order.history[-1].startswith("step-refused-early: approval ")
     healed(environment)
@@ -586,7 +586,7 @@ def test_an_early_refusal_of_a_step_that_is_not_needed_counts_for_nothing():
 
 
 @pytest.mark.proves("ANS-3", "SCH-14", "SCH-15")
-@pytest.mark.parametrize("rules", [{"when": is_for_ada}, {"begins": in_a_week}], ids="".join)
+@pytest.mark.parametrize("rules", [{"condition": is_for_ada}, {"start_at": in_a_week}], ids="".join)
 def test_an_early_refusal_counts_when_the_turn_of_its_step_comes(rules):
     """Nobody is asked for the answer then, and no start time is awaited (engine 29 h)."""
     environment, order = refused_early(on_failure=UNDO, **rules)
@@ -599,7 +599,7 @@ def test_an_early_refusal_counts_when_the_turn_of_its_step_comes(rules):
 @pytest.mark.proves("ANS-3", "SCH-13")
 def test_an_order_goes_on_without_a_step_that_was_refused_early():
     """Where the workflow says so."""
-    environment, order = refused_early(when=is_for_ada, on_failure=GO_ON)
+    environment, order = refused_early(condition=is_for_ada, on_failure=GO_ON)
     healed(environment)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
     skipped = snapshot(environment, order).step("approval")
@@ -609,7 +609,7 @@ def test_an_order_goes_on_without_a_step_that_was_refused_early():
 @pytest.mark.proves("ANS-3", "OPR-3")
 def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
     """Whether it is needed, and from when on, is found out again."""
-    environment, order = refused_early(when=is_for_ada, begins=in_a_week)
+    environment, order = refused_early(condition=is_for_ada, start_at=in_a_week)
     healed(environment)
     assert (order.outcome, order.reason) == ("failed", "no")
     assert snapshot(environment, order).step("approval").effect == NothingSent()

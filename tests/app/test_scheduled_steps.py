@@ -53,7 +53,7 @@ def broken(order, results):
 
 
 PAY = step("pay")
-SHIP = step("ship", "pay", begins=tomorrow)
+SHIP = step("ship", "pay", start_at=tomorrow)
 
 
 @pytest.mark.proves("SCH-15")
@@ -90,7 +90,7 @@ def test_history_and_explanation_say_what_is_waited_for():
 @pytest.mark.parametrize("when", [None, NOW, NOW - DAY, EARLIEST])
 def test_a_time_that_has_come_is_no_wait(when):
     """Nor is none."""
-    case = Case(PAY, replace(SHIP, begins=named(lambda: when))).claim().done("pay")
+    case = Case(PAY, replace(SHIP, start_at=named(lambda: when))).claim().done("pay")
     assert case.states["ship"] == "Running"
     assert "begins at" not in case.told[1]
 
@@ -139,14 +139,14 @@ def test_a_step_that_may_begin_waits_in_its_own_lane():
 def test_the_time_is_asked_for_once():
     """Whatever the function would say later, and however often the step is tried."""
     times = iter([TOMORROW, TOMORROW + DAY])
-    case = Case(PAY, replace(SHIP, begins=named(lambda: next(times)))).claim().done("pay")
+    case = Case(PAY, replace(SHIP, start_at=named(lambda: next(times)))).claim().done("pay")
     case.claim(TOMORROW).expire().claim()
     assert (case.states["ship"], case.order.step("ship").counts.attempts) == ("Running", 2)
 
 
 @pytest.mark.proves("SCH-15")
 @pytest.mark.parametrize(
-    ("begins", "fault"),
+    ("start_at", "fault"),
     [
         (broken, "KeyError 'nothing'"),
         (named(lambda: NOW.replace(tzinfo=None)), "TypeError it returned a time without a time"),
@@ -156,15 +156,15 @@ def test_the_time_is_asked_for_once():
         (named(lambda: datetime.min.replace(tzinfo=timezone(DAY / 2))), "that is not from 2000"),
     ],
 )
-def test_what_says_no_time_has_failed_its_step(begins, fault):
+def test_what_says_no_time_has_failed_its_step(start_at, fault):
     """The step's rule decides, and the reason names the function."""
-    case = Case(PAY, replace(SHIP, begins=begins)).claim().done("pay")
+    case = Case(PAY, replace(SHIP, start_at=start_at)).claim().done("pay")
     assert case.ended == ("Error", "failed")
     cause = case.order.cause
     assert cause.code is Code.CONDITION_FAILED
-    assert cause.facts["function"] == f"begins {begins.__name__}"
+    assert cause.facts["function"] == f"start_at {start_at.__name__}"
     assert fault in cause.facts["error"]
-    went_on = Case(PAY, replace(SHIP, begins=begins, on_failure=OnFailure.GO_ON))
+    went_on = Case(PAY, replace(SHIP, start_at=start_at, on_failure=OnFailure.GO_ON))
     assert went_on.claim().done("pay").ended == ("Processed", None)
 
 
@@ -187,7 +187,7 @@ def test_a_resubmit_of_another_step_leaves_the_time_as_it_is():
 @pytest.mark.proves("SCH-14", "SCH-15")
 def test_a_step_that_is_not_needed_is_not_waited_for():
     """Whether it is needed is asked first."""
-    unneeded = replace(SHIP, when=named(lambda: False), begins=broken)
+    unneeded = replace(SHIP, condition=named(lambda: False), start_at=broken)
     assert Case(PAY, unneeded).claim().done("pay").ended == ("Processed", None)
 
 
@@ -284,7 +284,7 @@ def test_no_step_starts_before_the_time_of_its_order_however_the_claim_came_abou
 def test_the_first_step_is_judged_when_the_orders_time_has_come():
     """And not when the order comes."""
     asked = []
-    first = replace(PAY, when=named(lambda: not asked.append(1)))
+    first = replace(PAY, condition=named(lambda: not asked.append(1)))
     case = Case(first)
     case.order = for_tomorrow(case.order)
     assert isinstance(case.scheduler.claim(case.order, NOW), NotClaimed)
@@ -315,14 +315,14 @@ def after_the_stay(booking: Booking) -> datetime:
     return booking.day + timedelta(days=14)
 
 
-def stays(begins=after_the_stay):
+def stays(start_at=after_the_stay):
     flow = Workflow("stay", Booking)
 
     @flow.step(hotel.reserve)
     def reserve(booking: Booking) -> Booking:
         return booking
 
-    @flow.step(hotel.charge, after=[reserve], begins=begins)
+    @flow.step(hotel.charge, after=[reserve], start_at=start_at)
     def charge(booking: Booking) -> Booking:
         return booking
 
@@ -413,29 +413,29 @@ def no_time(booking: Booking) -> str:
 
 @pytest.mark.proves("SCH-15")
 @pytest.mark.parametrize(
-    ("begins", "fault"),
+    ("start_at", "fault"),
     [
-        (no_time, Fault(FaultCode.RETURN_TYPE, "begins", expected="datetime", returned="str")),
-        (lambda: None, Fault(FaultCode.FUNCTION_WITHOUT_NAME, "begins", limit=80)),
+        (no_time, Fault(FaultCode.RETURN_TYPE, "start_at", expected="datetime", returned="str")),
+        (lambda: None, Fault(FaultCode.FUNCTION_WITHOUT_NAME, "start_at", limit=80)),
     ],
 )
-def test_what_says_no_time_is_named_with_its_place(begins, fault):
+def test_what_says_no_time_is_named_with_its_place(start_at, fault):
     """When the app starts."""
     with pytest.raises(DeclarationError) as raised:
-        stays(begins)
+        stays(start_at)
     place = "test_scheduled_steps.py:N: stay version 1: step charge"
     assert fault.within(place) in without_lines(raised.value.faults)
 
 
 def test_the_drawing_names_the_function():
     """For who reads the workflow."""
-    assert "begins: after_the_stay" in drawing()
+    assert "start_at: after_the_stay" in drawing()
 
 
 def drawing():
     flow = Workflow("stay", Booking)
 
-    @flow.step(hotel.charge, begins=after_the_stay)
+    @flow.step(hotel.charge, start_at=after_the_stay)
     def charge(booking: Booking) -> Booking:
         return booking
 

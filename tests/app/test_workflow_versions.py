@@ -106,12 +106,15 @@ def test_of_what_judges_a_step_the_name_counts():
     def wanted(order, results):
         return True
 
-    of = {condition: replace(APPROVE, when=condition).fingerprint for condition in (needed, wanted)}
+    of = {
+        condition: replace(APPROVE, condition=condition).fingerprint
+        for condition in (needed, wanted)
+    }
     assert APPROVE.fingerprint != of[needed] != of[wanted]
     wanted.__name__ = "needed"
-    assert replace(APPROVE, when=wanted).fingerprint == of[needed]
+    assert replace(APPROVE, condition=wanted).fingerprint == of[needed]
     an_object = type("needed", (), {"__call__": needed})()
-    assert replace(APPROVE, when=an_object).fingerprint == of[needed]
+    assert replace(APPROVE, condition=an_object).fingerprint == of[needed]
 
 
 def test_a_field_that_has_its_default_is_no_part_of_a_fingerprint():

@@ -813,7 +813,7 @@ def judges_at_every_try() -> AbstractContextManager[Any]:
         again = (
             replace(step, state=states.ConditionPending())
             for step in (() if order.is_undo else order.ready)
-            if workflow.definition(step.name).judges
+            if workflow.definition(step.name).conditions
         )
         return order.with_steps(*again)
 

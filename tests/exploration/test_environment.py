@@ -233,7 +233,7 @@ def polled_first(cancel_until="book"):
     def consent(form: Form) -> Form:
         return form
 
-    @flow.step(clerk.book, when=no)
+    @flow.step(clerk.book, condition=no)
     def gift(form: Form) -> Form:
         return form
 

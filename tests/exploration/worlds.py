@@ -176,11 +176,17 @@ def needed(order: Any, results: Any) -> bool:
 needed.__name__ = not_needed.__name__
 
 LAST_NOT_NEEDED = WorkflowDefinition(
-    name="last-not-needed", version=1, steps=(_step("a"), replace(_step("b", "a"), when=not_needed))
+    name="last-not-needed",
+    version=1,
+    steps=(_step("a"), replace(_step("b", "a"), condition=not_needed)),
 )
-LAST_NEEDED = replace(LAST_NOT_NEEDED, steps=(_step("a"), replace(_step("b", "a"), when=needed)))
+LAST_NEEDED = replace(
+    LAST_NOT_NEEDED, steps=(_step("a"), replace(_step("b", "a"), condition=needed))
+)
 BEGINS_LATER = WorkflowDefinition(
-    name="begins-later", version=1, steps=(_step("a"), replace(_step("b", "a"), begins=in_an_hour))
+    name="begins-later",
+    version=1,
+    steps=(_step("a"), replace(_step("b", "a"), start_at=in_an_hour)),
 )
 WITHOUT_ONE = WorkflowDefinition(
     name="without-one", version=1, steps=(_step("a", on_failure=OnFailure.GO_ON), _step("b"))
@@ -202,12 +208,12 @@ def cannot_judge(order: Any, results: Any) -> bool:
 CANNOT_JUDGE = WorkflowDefinition(
     name="cannot-judge",
     version=1,
-    steps=(_step("a"), replace(_step("b", "a"), when=cannot_judge)),
+    steps=(_step("a"), replace(_step("b", "a"), condition=cannot_judge)),
 )
 BEGINS_BESIDE = WorkflowDefinition(
     name="begins-beside",
     version=1,
-    steps=(replace(_step("a"), timeout=LONG), replace(_step("b"), begins=in_an_hour)),
+    steps=(replace(_step("a"), timeout=LONG), replace(_step("b"), start_at=in_an_hour)),
 )
 WITHOUT_BESIDE_A_REST = WorkflowDefinition(
     name="without-beside-a-rest",
@@ -227,7 +233,7 @@ NO_WAY_BACK_BESIDE = WorkflowDefinition(
 JUDGED_NEWER = WorkflowDefinition(
     name="one",
     version=2,
-    steps=(_step("a"), replace(_step("b", "a"), begins=in_an_hour)),
+    steps=(_step("a"), replace(_step("b", "a"), start_at=in_an_hour)),
 )
 """A newer version of `ONE`, whose last step begins later."""
 
@@ -258,10 +264,10 @@ WAITS_BETWEEN = WorkflowDefinition(
 )
 WAITS_CHAIN = replace(WAITS_BETWEEN, name="waits-chain")
 WAITS_IF_NEEDED = WorkflowDefinition(
-    name="waits-if-needed", version=1, steps=(_step("a"), replace(_wait("a"), when=needed))
+    name="waits-if-needed", version=1, steps=(_step("a"), replace(_wait("a"), condition=needed))
 )
 WAITS_UNNEEDED = WorkflowDefinition(
-    name="waits-unneeded", version=1, steps=(_step("a"), replace(_wait("a"), when=not_needed))
+    name="waits-unneeded", version=1, steps=(_step("a"), replace(_wait("a"), condition=not_needed))
 )
 WAITS_FIRST = WorkflowDefinition(
     name="waits-first",
@@ -481,7 +487,7 @@ class WorldOf:
             cooldowns, tries = min(cooldowns, 1), 1 + self.callbacks
         poll_pause = LONG if self.callbacks else ASK_AGAIN
         later = 2 * poll_pause if self.accepts else timedelta()
-        later += BEGINS - NOW if step.begins else timedelta()
+        later += BEGINS - NOW if step.start_at else timedelta()
         return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window + later
 
     def _cooldowns(self, step: StepDefinition) -> int:

@@ -27,7 +27,7 @@ def in_14_days(request: Request) -> datetime:
     return BEGINS + 14 * DAYS
 
 
-@waiting.step(office.check, begins=in_14_days)
+@waiting.step(office.check, start_at=in_14_days)
 def later(request: Request) -> Work:
     """Begin in two weeks."""
     return Work(detail="later")

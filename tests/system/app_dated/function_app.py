@@ -29,7 +29,7 @@ TELL = GROWN.workflows.all[0].definition("tell")
 DATED = WorkflowDefinition(
     name="dated",
     version=1,
-    steps=(replace(TELL, uses=(), after=(), request=letter, begins=after_a_while),),
+    steps=(replace(TELL, uses=(), after=(), request=letter, start_at=after_a_while),),
 )
 known = Workflows(*GROWN.workflows.all, DATED)
 samples.claims_with_approvals.business.GROWN = replace(GROWN, workflows=known)

@@ -417,7 +417,7 @@ def _workflow(declared: Json) -> WorkflowDefinition:
 
 def _definition(declared: Json) -> StepDefinition:
     external = declared.get("external", False)
-    when, begins = declared.get("condition"), declared.get("startAt")
+    condition, start_at = declared.get("condition"), declared.get("startAt")
     return StepDefinition(
         name=declared["name"],
         capability="outside" if external else declared["capability"],
@@ -430,8 +430,8 @@ def _definition(declared: Json) -> StepDefinition:
         result_fields=tuple(declared.get("keeps", ())),
         timeout=_seconds(declared.get("timeout")),
         threshold=declared.get("threshold"),
-        when=when and CONDITIONS[when],
-        begins=begins and STARTS[begins],
+        condition=condition and CONDITIONS[condition],
+        start_at=start_at and STARTS[start_at],
         on_failure=ON_FAILURE[declared.get("onFailure", "error")],
         pivot=declared.get("pivot", False),
         cooldown=_seconds(declared.get("cooldown")),

@@ -170,7 +170,7 @@ def test_a_step_whose_provider_is_gone_is_not_evaluated_again():
     """AGT-3, SCH-14: its condition was met; a restored step may be in doubt before its turn."""
     gone = InDoubt(key=replace(KEY, provider="former"))
     restored = step(ConditionPending(), effect=gone)
-    by = scheduler(definition(when=is_small))
+    by = scheduler(definition(condition=is_small))
     failed = only_step(claimed(restored, by=by, now=LATER + TOLERANCE))
     assert failed.cause.code is Code.PROVIDER_GONE
     assert not failed.state.condition_pending
@@ -245,9 +245,9 @@ def tomorrow(_order, _results):
 def test_conditions_are_evaluated_when_the_turn_of_a_step_comes():
     """SCH-14, SCH-15: one that is skipped lets others follow in the same claim."""
     by = scheduler(
-        definition("a", when=is_large),
-        definition("b", after=("a",), begins=tomorrow),
-        definition("c", after=("b",), when=is_large),
+        definition("a", condition=is_large),
+        definition("b", after=("a",), start_at=tomorrow),
+        definition("c", after=("b",), condition=is_large),
     )
     pending = [
         step(ConditionPending(), name, after=after)
@@ -265,8 +265,8 @@ def test_the_conditions_of_steps_that_are_not_ready_or_were_removed_hold_up_no_o
     """SCH-14: a step that the workflow has no more fails when its request is to be made."""
     by = scheduler(
         definition("a"),
-        definition("b", after=("a",), when=is_large),
-        definition("c", when=is_large),
+        definition("b", after=("a",), condition=is_large),
+        definition("c", condition=is_large),
     )
     later = step(ConditionPending(), "b", after=("a",))
     transition = claimed(step(name="a"), later, step(ConditionPending(), "c"), by=by)
@@ -278,10 +278,10 @@ def test_the_conditions_of_steps_that_are_not_ready_or_were_removed_hold_up_no_o
 
 def test_a_condition_that_is_met_is_recorded_with_the_start_alone():
     """A claim that starts nothing writes nothing."""
-    by, pending = scheduler(definition(when=is_small)), step(ConditionPending())
+    by, pending = scheduler(definition(condition=is_small)), step(ConditionPending())
     assert isinstance(only_step(claimed(pending, by=by)).state, Running)
     assert claimed(pending, by=by, capacity={}) == NotClaimed(NotClaimable.NO_CAPACITY)
-    at_once = scheduler(definition(begins=lambda *_: None))
+    at_once = scheduler(definition(start_at=lambda *_: None))
     assert isinstance(only_step(claimed(pending, by=at_once)).state, Running)
 
 
@@ -292,9 +292,11 @@ def test_a_condition_that_is_no_answer_fails_its_step(returned):
     def is_odd(_order, _results):
         return returned
 
-    failed = only_step(claimed(step(ConditionPending()), by=scheduler(definition(when=is_odd))))
+    failed = only_step(
+        claimed(step(ConditionPending()), by=scheduler(definition(condition=is_odd)))
+    )
     assert failed.cause.code is Code.CONDITION_FAILED
-    assert failed.cause.facts["function"] == "when is_odd"
+    assert failed.cause.facts["function"] == "condition is_odd"
     assert failed.state.condition_pending
 
 
@@ -303,7 +305,7 @@ def test_a_condition_that_is_no_answer_fails_its_step(returned):
 )
 def test_a_start_time_that_is_no_time_fails_its_step(returned):
     """SCH-15: tables and calendars hold the others."""
-    by = scheduler(definition(begins=lambda *_: returned))
+    by = scheduler(definition(start_at=lambda *_: returned))
     assert only_step(claimed(step(ConditionPending()), by=by)).cause.code is Code.CONDITION_FAILED
 
 
@@ -313,12 +315,12 @@ APPROVE = definition("approve", capability="outside", compensation=None, timeout
 def test_an_early_refusal_counts_once_the_condition_is_met():
     """ANS-3, SCH-14, engine 29 h: whatever the start time is; an optional step is skipped."""
     early = external(ConditionPending(DECLINED))
-    needed = scheduler(replace(APPROVE, when=is_small, begins=tomorrow))
+    needed = scheduler(replace(APPROVE, condition=is_small, start_at=tomorrow))
     refused = claimed(early, by=needed)
     assert only_step(refused).state == Failed(DECLINED, condition_pending=True)
     assert refused.after.state == InError(Outcome.FAILED)
     assert kinds(refused) == [e.Claimed, e.StepFailed, e.OrderEnded]
-    unneeded = claimed(early, by=scheduler(replace(APPROVE, when=is_large)))
+    unneeded = claimed(early, by=scheduler(replace(APPROVE, condition=is_large)))
     assert only_step(unneeded).state.reason is SkipReason.CONDITION
     optional = external(ConditionPending(DECLINED), on_failure=OnFailure.GO_ON)
     skipped = claimed(optional, by=needed)

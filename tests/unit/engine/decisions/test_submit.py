@@ -71,7 +71,7 @@ def test_an_order_for_a_later_time_waits_for_a_poll():
 
 def test_a_step_with_a_condition_or_a_start_time_waits_for_its_evaluation():
     """SCH-14, SCH-15."""
-    steps = definition("a"), definition("b", when=needed), definition("c", begins=needed)
+    steps = definition("a"), definition("b", condition=needed), definition("c", start_at=needed)
     states = [step.state for step in submitted(None, *steps).after.steps]
     assert states == [Waiting(), ConditionPending(), ConditionPending()]
 

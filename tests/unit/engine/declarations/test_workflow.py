@@ -33,7 +33,7 @@ from tests.support.builders import NOW, orders, scheduler, seconds, steps, super
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))
 
 NEEDED = {"__call__": lambda *_: True}
-"""What judges a step may be an object, whose name is that of its class."""
+"""A condition may be an object, whose name is that of its class."""
 
 CAPABILITIES = ("payment", "inventory", "shipping")
 
@@ -168,7 +168,7 @@ def test_what_is_just_within_its_bounds_is_no_fault():
         max_cooldowns=0,
         late_effect_window=LONGEST_WAIT,
     )
-    longest = replace(longest, title=MAX_TITLE * "t", when=type("w" * MAX_TITLE, (), NEEDED)())
+    longest = replace(longest, title=MAX_TITLE * "t", condition=type("w" * MAX_TITLE, (), NEEDED)())
     others = (step(name) for name in LONG_NAMES[1:])
     Workflows(replace(flow(longest, *others), version=MOST_VERSION)).check(CAPABILITIES)
 
