@@ -129,7 +129,7 @@ class StepDefinition:
     @property
     def may_be_skipped(self) -> bool:
         """Whether an order may go on without the step, by the workflow's own rules."""
-        return self.on_failure is OnFailure.GO_ON or self.condition is not None
+        return self.on_failure is OnFailure.CONTINUE or self.condition is not None
 
     def rules(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> StepRules:
         """Return the copy of the rules that an order keeps; the arguments are the settings."""

@@ -27,8 +27,8 @@ class OnFailure(StrEnum):
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
     """The step cools down and is retried, up to a limit; then the order waits for an operator."""
-    GO_ON = "continue"
-    """The step is skipped, and the order goes on without it."""
+    CONTINUE = "continue"
+    """The step is skipped, and the order continues without it."""
 
 
 MAX_KEPT = 10_000

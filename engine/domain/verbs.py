@@ -361,7 +361,7 @@ def after_last_attempt(step: Step, cause: Cause, *, operator_decides: bool) -> S
         may_stand = not isinstance(step.effect, NotDone)
         state = UndoFailed if may_stand else NothingToUndo
         return replace(step, state=state(kept, operator_decides))
-    if step.rules.on_failure is OnFailure.GO_ON and not operator_decides:
+    if step.rules.on_failure is OnFailure.CONTINUE and not operator_decides:
         return replace(step, state=Skipped(SkipReason.FAILED, kept))
     is_pending = isinstance(step.state, ConditionPending)
     return replace(step, state=Failed(kept, operator_decides, is_pending))

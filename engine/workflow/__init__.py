@@ -14,7 +14,7 @@ from engine.workflow.services import Agent, Nothing, Operation
 from engine.workflow.steps import Workflow
 
 ERROR, UNDO, COOLDOWN = OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN
-GO_ON = OnFailure.GO_ON
+CONTINUE = OnFailure.CONTINUE
 ENVELOPE, CONTENT = Body.ENVELOPE, Body.CONTENT
 
 __all__ = [

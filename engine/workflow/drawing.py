@@ -9,7 +9,7 @@ ON_FAILURE = {
     OnFailure.ERROR: "",
     OnFailure.UNDO: "fails: all is undone",
     OnFailure.COOLDOWN: "fails: cools down",
-    OnFailure.GO_ON: "fails: goes on without it",
+    OnFailure.CONTINUE: "fails: goes on without it",
 }
 
 

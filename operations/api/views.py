@@ -274,8 +274,8 @@ def _step(order: OrderAggregate, step: Step, now: datetime) -> StepView:
         failure_count=counts.failures,
         threshold=rules.threshold,
         # Its own field says that the order goes on without the step.
-        on_failure=OnFailure.ERROR if rules.on_failure is OnFailure.GO_ON else rules.on_failure,
-        optional=rules.on_failure is OnFailure.GO_ON,
+        on_failure=OnFailure.ERROR if rules.on_failure is OnFailure.CONTINUE else rules.on_failure,
+        optional=rules.on_failure is OnFailure.CONTINUE,
         pivot=rules.pivot,
         cooldowns=counts.cooldowns,
         undoable=rules.undoable,

@@ -13,9 +13,9 @@ from typing import Annotated
 from pydantic import Field
 
 from engine.workflow import (
+    CONTINUE,
     COOLDOWN,
     ERROR,
-    GO_ON,
     UNDO,
     Agent,
     Key,
@@ -189,7 +189,7 @@ def pay(
     )
 
 
-@claims.step(post.tell, on_failure=GO_ON)
+@claims.step(post.tell, on_failure=CONTINUE)
 def tell(claim: ClaimWithApprovals, pay: Confirmation) -> Letter:
     """Tell the customer; a claim that is paid stays paid if this fails."""
     return Letter(claim_number=claim.claim_number, payment=pay.reference)

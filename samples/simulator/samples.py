@@ -88,5 +88,5 @@ def _step(definition: StepDefinition, deployed: Sequence[AgentDefinition]) -> Sa
         name=definition.name,
         services=[agent.name for agent in deployed if agent.offers == definition.capability],
         action=definition.operation,
-        waits=definition.on_failure not in (OnFailure.UNDO, OnFailure.GO_ON),
+        waits=definition.on_failure not in (OnFailure.UNDO, OnFailure.CONTINUE),
     )

@@ -212,7 +212,7 @@ def _nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
     _not_turned_back(world, order)
     if isinstance(order.state, InError) and order.state.outcome is Outcome.UNDONE:
         skipped = order.in_state(Skipped)
-        counted += [step for step in skipped if step.rules.on_failure is OnFailure.GO_ON]
+        counted += [step for step in skipped if step.rules.on_failure is OnFailure.CONTINUE]
         standing = {step.name: _standing(world, step) for step in counted if step.rules.undoable}
         demand(
             not any(standing.values()),

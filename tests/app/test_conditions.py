@@ -157,7 +157,7 @@ def test_a_predicate_that_fails_has_failed_its_step(rule):
     assert case.order.step("approve").cause == cause
     expected = {
         OnFailure.UNDO: ("Pending", None),
-        OnFailure.GO_ON: ("Processed", None),
+        OnFailure.CONTINUE: ("Processed", None),
     }
     assert case.ended == expected.get(rule, ("Error", "failed"))
     assert words_of(cause) in case.told[1]

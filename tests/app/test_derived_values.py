@@ -167,7 +167,7 @@ def test_a_step_that_is_settled_as_done_waits_for_no_retry():
 
 
 NOTHING_LEFT = {
-    "skipped": orders.processing(steps=[runs(threshold=1, on_failure=OnFailure.GO_ON)]),
+    "skipped": orders.processing(steps=[runs(threshold=1, on_failure=OnFailure.CONTINUE)]),
     "its undo is given up": orders.processing(
         orders.undoing(steps=[steps.undoing(steps.new(threshold=1))])
     ),

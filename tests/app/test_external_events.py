@@ -36,7 +36,7 @@ from engine.domain.statuses import OrderStatus
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
-from engine.workflow import GO_ON, UNDO, Model, Personal, Workflow, application
+from engine.workflow import CONTINUE, UNDO, Model, Personal, Workflow, application
 from engine.workflow.drawing import mermaid
 from operations.api.answers import AnswerRequest
 from operations.api.explain import Actor, explain
@@ -599,7 +599,7 @@ def test_an_early_refusal_counts_when_the_turn_of_its_step_comes(rules):
 @pytest.mark.proves("ANS-3", "SCH-13")
 def test_an_order_goes_on_without_a_step_that_was_refused_early():
     """Where the workflow says so."""
-    environment, order = refused_early(condition=is_for_ada, on_failure=GO_ON)
+    environment, order = refused_early(condition=is_for_ada, on_failure=CONTINUE)
     healed(environment)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
     skipped = snapshot(environment, order).step("approval")
@@ -622,7 +622,7 @@ def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
 @pytest.mark.proves("SCH-13", "ANS-2", "ANS-3")
 def test_an_order_goes_on_without_an_answer_that_is_refused_or_never_comes():
     """Where the workflow says so; the same refusal again is known."""
-    environment = WorkflowTestEnvironment(judged(on_failure=GO_ON))
+    environment = WorkflowTestEnvironment(judged(on_failure=CONTINUE))
     order, other = environment.submit(ADA), environment.submit(ADA)
     environment.answer(order, "pictures", refusal="there is no damage")
     environment.answer(order, "pictures", refusal="there is no damage")

@@ -12,7 +12,7 @@ from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from engine.workflow import GO_ON, UNDO, Agent, Model, Operation, Workflow, application
+from engine.workflow import CONTINUE, UNDO, Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
@@ -23,7 +23,7 @@ from tests.support.builders import orders, refusal
 from tests.support.faults import without_lines
 from tests.support.judging import BY_GRACE, Case, step
 
-POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)
+POINTS = step("points", "pay", on_failure=OnFailure.CONTINUE)
 BUYING = (step("pay"), POINTS, step("mail", "points", on_failure=OnFailure.UNDO))
 STOCK = step("stock")
 SHIP = step("ship", "stock", pivot=True, compensation=None)
@@ -184,7 +184,7 @@ def test_a_pivot_that_was_accepted_and_then_refused_was_not_passed():
 @pytest.mark.proves("UND-6")
 def test_a_pivot_that_the_order_went_on_without_was_not_passed():
     """Its refusal is its reason; a service that accepted it may have done it."""
-    ship = replace(SHIP, on_failure=OnFailure.GO_ON)
+    ship = replace(SHIP, on_failure=OnFailure.CONTINUE)
     case = Case(STOCK, ship, step("bill", "ship")).claim().done("stock")
     accepted = case.reply("ship", "notAttempted", deferred=True, retry_after=60)
     assert [pivot.name for pivot in accepted.order.passed_pivots()] == ["ship"]
@@ -248,7 +248,7 @@ class Shop(Agent):
 shop = Shop("shop")
 
 
-def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=GO_ON, **more):
+def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=CONTINUE, **more):
     flow = Workflow("purchase", Purchase)
 
     @flow.step(shop.charge, undo=shop.refund)
@@ -366,7 +366,7 @@ def test_the_drawing_says_both():
     """For who reads the workflow."""
     drawn = Workflow("purchase", Purchase)
 
-    @drawn.step(shop.send, on_failure=GO_ON, pivot=True)
+    @drawn.step(shop.send, on_failure=CONTINUE, pivot=True)
     def ship(purchase: Purchase) -> Purchase:
         return purchase
 

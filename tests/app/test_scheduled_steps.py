@@ -164,7 +164,7 @@ def test_what_says_no_time_has_failed_its_step(start_at, fault):
     assert cause.code is Code.CONDITION_FAILED
     assert cause.facts["function"] == f"start_at {start_at.__name__}"
     assert fault in cause.facts["error"]
-    went_on = Case(PAY, replace(SHIP, start_at=start_at, on_failure=OnFailure.GO_ON))
+    went_on = Case(PAY, replace(SHIP, start_at=start_at, on_failure=OnFailure.CONTINUE))
     assert went_on.claim().done("pay").ended == ("Processed", None)
 
 

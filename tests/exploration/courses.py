@@ -40,7 +40,7 @@ ON_FAILURE = {
     OnFailure.ERROR: "error",
     OnFailure.UNDO: "undo",
     OnFailure.COOLDOWN: "cooldown",
-    OnFailure.GO_ON: "continue",
+    OnFailure.CONTINUE: "continue",
 }
 CONDITIONS = {worlds.not_needed: "never", worlds.needed: "always", worlds.cannot_judge: "broken"}
 STARTS = {worlds.in_an_hour: "an-hour-later"}

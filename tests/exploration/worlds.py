@@ -189,7 +189,7 @@ BEGINS_LATER = WorkflowDefinition(
     steps=(_step("a"), replace(_step("b", "a"), start_at=in_an_hour)),
 )
 WITHOUT_ONE = WorkflowDefinition(
-    name="without-one", version=1, steps=(_step("a", on_failure=OnFailure.GO_ON), _step("b"))
+    name="without-one", version=1, steps=(_step("a", on_failure=OnFailure.CONTINUE), _step("b"))
 )
 """The order goes on without the first step, and is undone because of the second."""
 NO_WAY_BACK = WorkflowDefinition(
@@ -219,7 +219,7 @@ WITHOUT_BESIDE_A_REST = WorkflowDefinition(
     name="without-beside-a-rest",
     version=1,
     steps=(
-        _step("a", on_failure=OnFailure.GO_ON),
+        _step("a", on_failure=OnFailure.CONTINUE),
         _step("b", on_failure=OnFailure.COOLDOWN, cooldowns=1),
         _step("c", "a", "b"),
     ),
@@ -287,7 +287,7 @@ WAITS_BESIDE_ERROR = replace(
 WAIT_TWO = WorkflowDefinition(
     name="wait-two",
     version=1,
-    steps=(_wait(), replace(_wait(on_failure=OnFailure.GO_ON), name="v"), _step("b", "w", "v")),
+    steps=(_wait(), replace(_wait(on_failure=OnFailure.CONTINUE), name="v"), _step("b", "w", "v")),
 )
 """Two answers at once; the order goes on without the second one."""
 WAITS_AND_RUNS = WorkflowDefinition(

@@ -259,8 +259,8 @@ def test_rules_and_counts_of_a_step_are_given_by_name():
     assert (rules.capability, step.agent, rules.threshold) == ("shipping", "shipping", 1)
     assert rules.pivot
     assert not steps.with_rules(step, pivot=False).rules.pivot
-    optional = steps.with_rules(step, on_failure=OnFailure.GO_ON)
-    assert optional.rules.on_failure is OnFailure.GO_ON
+    optional = steps.with_rules(step, on_failure=OnFailure.CONTINUE)
+    assert optional.rules.on_failure is OnFailure.CONTINUE
     counted = steps.with_counts(step, attempts=4, failures=2, cooldowns=1, uncounted=3)
     assert counted.counts == Counts(attempts=4, failures=2, cooldowns=1, uncounted=3)
     assert steps.awaiting_external_answer("photos").is_external

@@ -346,7 +346,7 @@ def skipped_after_failure(
     step: Step | str = "payment", *, reason: Cause | str = "declined"
 ) -> Step:
     """Return a step that has failed, and without which the order goes on (SCH-13)."""
-    optional = with_rules(step, on_failure=OnFailure.GO_ON)
+    optional = with_rules(step, on_failure=OnFailure.CONTINUE)
     return _as(_sent(optional), Skipped(SkipReason.FAILED, cause_of(reason)))
 
 

@@ -108,7 +108,7 @@ def state_columns(order: OrderAggregate) -> Json:
 def step_columns(step: Step) -> Json:
     """Return a step as an object of the column `Steps`: its rules, counts, effect and state side by side."""
     rules, counts, effect, key = step.rules, step.counts, step.effect, step.key
-    may_continue = rules.on_failure is OnFailure.GO_ON
+    may_continue = rules.on_failure is OnFailure.CONTINUE
     is_pending = isinstance(step.state, ConditionPending)
     was_pending = isinstance(step.state, Failed) and step.state.condition_pending
     return {

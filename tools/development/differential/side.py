@@ -450,7 +450,7 @@ ON_FAILURE = {
     "error": OnFailure.ERROR,
     "undo": OnFailure.UNDO,
     "cooldown": OnFailure.COOLDOWN,
-    "continue": OnFailure.GO_ON,
+    "continue": OnFailure.CONTINUE,
 }
 
 

@@ -322,7 +322,7 @@ def test_an_early_refusal_counts_once_the_condition_is_met():
     assert kinds(refused) == [e.Claimed, e.StepFailed, e.OrderEnded]
     unneeded = claimed(early, by=scheduler(replace(APPROVE, condition=is_large)))
     assert only_step(unneeded).state.reason is SkipReason.CONDITION
-    optional = external(ConditionPending(DECLINED), on_failure=OnFailure.GO_ON)
+    optional = external(ConditionPending(DECLINED), on_failure=OnFailure.CONTINUE)
     skipped = claimed(optional, by=needed)
     assert only_step(skipped).state == Skipped(SkipReason.FAILED, DECLINED)
     assert skipped.after.state == Processed()

@@ -137,7 +137,7 @@ def test_a_refusal_is_a_failure_by_the_rule_of_the_step():
     cause = only_step(ended).cause
     assert cause.facts["detail"] == "too dear"
     assert ended.events[0] == e.StepFailed(step="approve", attempt=0, cause=cause)
-    rules = {"on_failure": OnFailure.GO_ON}
+    rules = {"on_failure": OnFailure.CONTINUE}
     optional = recorded(external(AwaitingExternalEvent(UP), **rules), event=NO, state=BY)
     assert optional.after.state == Pending()
     assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed]
@@ -185,6 +185,6 @@ def test_the_answer_of_a_service_counts_while_the_order_turns_back():
 
 def test_no_order_goes_on_without_a_step_while_it_is_undone():
     """SCH-13: the history says so of no refusal, whoever brings it."""
-    optional = in_doubt(Running(UP), name="approve", on_failure=OnFailure.GO_ON)
+    optional = in_doubt(Running(UP), name="approve", on_failure=OnFailure.CONTINUE)
     assert kinds(recorded(optional, event=NO, direction=Direction.UNDO, state=BY)) == [e.StepFailed]
     assert e.OptionalStepFailed in kinds(recorded(optional, event=NO, state=BY))

@@ -135,7 +135,7 @@ def test_a_step_cools_down_at_its_threshold_if_its_rule_says_so():
 
 def test_an_order_goes_on_without_an_optional_step():
     """SCH-13."""
-    transition = recovered(tried(1, on_failure=OnFailure.GO_ON))
+    transition = recovered(tried(1, on_failure=OnFailure.CONTINUE))
     assert only_step(transition).state.reason is SkipReason.FAILED
     assert kinds(transition)[1:] == [e.StepFailed, e.OptionalStepFailed, e.Recovered]
 

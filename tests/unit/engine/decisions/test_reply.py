@@ -122,7 +122,7 @@ def test_a_refusal_gives_the_order_up():
     assert only_step(failed).cause.facts["detail"] == "card declined"
     assert failed.after.state == InError(Outcome.FAILED)
     assert cause_of(failed) == only_step(failed).cause
-    optional = received(running(on_failure=OnFailure.GO_ON), reply=reply("failed"))
+    optional = received(running(on_failure=OnFailure.CONTINUE), reply=reply("failed"))
     assert isinstance(only_step(optional).state, Skipped)
     assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed, e.OrderProcessed]
 
@@ -199,7 +199,7 @@ def test_a_step_that_ran_when_its_order_turned_back_is_undone():
     kept = received(running(undoable=False), direction=Direction.UNDO, reply=reply("failed"))
     assert isinstance(only_step(kept).state, Failed)
     assert kept.after.state == InError(Outcome.UNDONE)
-    optional = running(undoable=False, on_failure=OnFailure.GO_ON)
+    optional = running(undoable=False, on_failure=OnFailure.CONTINUE)
     back = received(optional, direction=Direction.UNDO, reply=reply("failed"))
     assert kinds(back) == [e.StepFailed, e.OrderEnded]
 

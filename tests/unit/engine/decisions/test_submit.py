@@ -102,14 +102,14 @@ def test_a_step_keeps_a_copy_of_its_definition():
         compensation=None,
         personal=("iban",),
         late_effect_window=HOUR,
-        on_failure=OnFailure.GO_ON,
+        on_failure=OnFailure.CONTINUE,
     )
     kept = made.rules(**SETTINGS)
     assert (kept.title, kept.capability, kept.kind) == ("Pay", "bank", StepKind.AGENT)
     assert (kept.uses, kept.after) == (("a",), ("a", "b"))
     assert (kept.pivot, kept.undoable, rules().undoable) == (True, False, True)
     assert (kept.personal, kept.late_effect_window) == (("iban",), HOUR)
-    assert (kept.on_failure, kept.fingerprint) == (OnFailure.GO_ON, made.fingerprint)
+    assert (kept.on_failure, kept.fingerprint) == (OnFailure.CONTINUE, made.fingerprint)
     assert rules(capability=OUTSIDE).kind is StepKind.EXTERNAL
 
 

@@ -257,7 +257,7 @@ VERBS = {
 RULES = (
     {},
     {"threshold": 1},
-    {"threshold": 1, "on_failure": OnFailure.GO_ON},
+    {"threshold": 1, "on_failure": OnFailure.CONTINUE},
     {"threshold": 1, "max_cooldowns": 1, "cooldown": HOUR},
 )
 

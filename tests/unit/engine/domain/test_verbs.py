@@ -258,11 +258,11 @@ def test_a_step_whose_request_cannot_be_made_has_no_effect():
 
 def test_an_order_goes_on_without_a_step_that_is_optional():
     """SCH-13; but an operator decides about a failure that is not the service's own word."""
-    optional = running(on_failure=OnFailure.GO_ON)
+    optional = running(on_failure=OnFailure.CONTINUE)
     assert verbs.refuse(optional, DECLINED).state == Skipped(SkipReason.FAILED, DECLINED)
     decided = verbs.fail(optional, DECLINED, operator_decides=True)
     assert decided.state == Failed(DECLINED, operator_decides=True)
-    back = verbs.refuse(undoing(on_failure=OnFailure.GO_ON), DECLINED)
+    back = verbs.refuse(undoing(on_failure=OnFailure.CONTINUE), DECLINED)
     assert back.state == UndoFailed(DECLINED)
 
 
