@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, MAX_REASON_CHARACTERS, size
-from engine.declarations.activities import ActivityFunction, Call, Later, Rejected, TryAgain
+from engine.declarations.activities import ActivityFunction, Call, Deferred, NonRetryable, Retryable
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
@@ -154,17 +154,17 @@ class CodeService:
         Of one that the function did not mean to raise, the kind and the place are told: its text
         may hold personal data, or a secret.
         """
-        if isinstance(error, Rejected):
+        if isinstance(error, NonRetryable):
             return RejectedError(plain(error.reason, MAX_REASON_CHARACTERS))
-        if isinstance(error, Later) and self.answer_within:
+        if isinstance(error, Deferred) and self.answer_within:
             after = self.answer_within if error.after is None else error.after
             wait = min(max(after, timedelta()), self.answer_within, LONGEST_PAUSE)
             return AcceptedError(_message_of(error), retry_after=wait)
-        if isinstance(error, Later) and error.after is None and call.callback_url:
+        if isinstance(error, Deferred) and error.after is None and call.callback_url:
             return AnswersLaterError(_message_of(error))
-        if isinstance(error, TryAgain | Later):
+        if isinstance(error, Retryable | Deferred):
             wait = min(error.after or timedelta(), self.longest_wait)
-            if isinstance(error, TryAgain) and wait > timedelta():
+            if isinstance(error, Retryable) and wait > timedelta():
                 return ThrottledError(_message_of(error), wait, in_doubt=True)
             return TransientError(_message_of(error))
         return TransientError(f"{code.name} raised {type(error).__name__}{_place(error)}")
@@ -217,7 +217,7 @@ def _result(code: ActivityFunction, answer: Any) -> Mapping[str, Any]:
     return result
 
 
-def _message_of(error: TryAgain | Later) -> str:
+def _message_of(error: Retryable | Deferred) -> str:
     return plain(error.reason, MAX_REASON_CHARACTERS)
 
 

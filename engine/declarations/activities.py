@@ -38,7 +38,7 @@ class Call:
             raise InvalidError(faults_of(error)) from None
 
 
-class Rejected(Exception):  # noqa: N818 - what the service said
+class NonRetryable(Exception):  # noqa: N818 - what the service said
     """The service refused for good; operators read the reason."""
 
     def __init__(self, reason: str) -> None:
@@ -46,7 +46,7 @@ class Rejected(Exception):  # noqa: N818 - what the service said
         self.reason = reason
 
 
-class TryAgain(Exception):  # noqa: N818 - what the service said
+class Retryable(Exception):  # noqa: N818 - what the service said
     """The call failed in a way that may pass.
 
     With `after`, the service asks to be left alone for so long.
@@ -57,7 +57,7 @@ class TryAgain(Exception):  # noqa: N818 - what the service said
         self.after, self.reason = after, reason
 
 
-class Later(Exception):  # noqa: N818 - what the service said
+class Deferred(Exception):  # noqa: N818 - what the service said
     """The service has accepted the call, and is to be asked again with the same key.
 
     Without a time it calls back over `Call.callback_url`, and is asked only if it has not in time:
@@ -78,7 +78,7 @@ class ActivityFunction:
     read: Callable[[Mapping[str, Any]], Any]
     """Makes what is asked from the content of a request; raises `InvalidError`."""
     work: Callable[[Call, Any], Any]
-    """Does it; raises `Rejected`, `TryAgain` or `Later`. Any other exception may pass."""
+    """Does it; raises `NonRetryable`, `Retryable` or `Deferred`. Any other exception may pass."""
     write: Callable[[Any], Mapping[str, Any]]
     """Makes the result from what `work` returned; raises TypeError if that is something else."""
     in_thread: bool

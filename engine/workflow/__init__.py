@@ -1,6 +1,6 @@
 """A business in one file: its services, its payload, and its workflows as functions."""
 
-from engine.declarations.activities import Call, Later, Rejected, TryAgain
+from engine.declarations.activities import Call, Deferred, NonRetryable, Retryable
 from engine.declarations.business import Application
 from engine.declarations.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
 from engine.declarations.service_forms import Body
@@ -30,21 +30,21 @@ __all__ = [
     "Call",
     "ClientCertificate",
     "ClientCredentials",
+    "Deferred",
     "EntraToken",
     "InvalidError",
     "Key",
-    "Later",
     "Model",
     "Name",
+    "NonRetryable",
     "Nothing",
     "Operation",
     "Order",
     "OrderEndpoint",
     "Owner",
     "Personal",
-    "Rejected",
+    "Retryable",
     "Text",
-    "TryAgain",
     "Workflow",
     "application",
 ]

@@ -15,7 +15,7 @@ from engine.azure.code import CodeService
 from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import AcceptedError, RejectedError, ThrottledError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
-from engine.workflow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
+from engine.workflow import Agent, Call, Deferred, Model, NonRetryable, Operation, Retryable
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds
 
@@ -98,13 +98,13 @@ def _over_http(does):
 
 def _as_function(does):
     if does.refuses:
-        raise Rejected(does.refuses)
+        raise NonRetryable(does.refuses)
     if does.fails:
-        raise TryAgain
+        raise Retryable
     if does.busy_for:
-        raise TryAgain(does.busy_for, reason="busy")
+        raise Retryable(does.busy_for, reason="busy")
     if does.later:
-        raise Later(does.later)
+        raise Deferred(does.later)
     return Paid(reference=does.answer)
 
 

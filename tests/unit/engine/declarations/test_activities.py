@@ -32,7 +32,7 @@ from engine.workflow import (
     Model,
     Nothing,
     Operation,
-    TryAgain,
+    Retryable,
     Workflow,
     application,
 )
@@ -324,7 +324,7 @@ async def test_no_time_to_wait_is_a_failure_that_may_pass(after):
     """As an answer without `Retry-After`."""
 
     async def authorise(call: Call, ask: Sum) -> Paid:
-        raise TryAgain(after)
+        raise Retryable(after)
 
     with pytest.raises(TransientError, match="try again"):
         await doing(authorise).call(request(), 5)

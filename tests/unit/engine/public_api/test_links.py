@@ -16,15 +16,15 @@ from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.callback_actions import question
 from engine.decisions.changes import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
+from engine.domain import states
 from engine.domain.callback_urls import CallbackUrls, masked, step_of
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
-from engine.domain.states import Completed, Deferred
 from engine.http.answers import AnswerBody
 from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
-from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, application
+from engine.workflow import Agent, Call, Deferred, Model, Nothing, Operation, Workflow, application
 from functions_alone.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
@@ -59,7 +59,7 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
 
     async def later(call: Call, ask: Work) -> Nothing:
         calls.append(call)
-        raise Later
+        raise Deferred
 
     clerk = Clerk("clerk", **declared)
     clerk.does(Clerk.stamp)(later)
@@ -262,7 +262,7 @@ def test_a_service_answers_over_its_link_while_its_agent_still_waits():
     order = environment.submit(ADA)
     assert over(environment, order, "first", answer={"more": 1}) == "recorded"
     done = snapshot(environment, order).step("first")
-    assert done.state == Completed()
+    assert done.state == states.Completed()
     assert done.effect == Done(key=done.key, result={})
     environment.advance(minutes=2)
     assert order.steps["first"] == "Completed"
@@ -274,7 +274,7 @@ def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(mon
     environment, calls = at_the_clerk(monkeypatch)
     order = environment.submit(ADA)
     step = snapshot(environment, order).step("stamped")
-    assert (order.state, step.state) == ("Pending", Deferred(step.answer_by))
+    assert (order.state, step.state) == ("Pending", states.Deferred(step.answer_by))
     assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=step.answer_by)
     assert snapshot(environment, order).derived.not_before == step.answer_by
     environment.advance(hours=1)
