@@ -15,8 +15,8 @@ RequestT = TypeVar("RequestT", bound=Model)
 ResponseT = TypeVar("ResponseT", bound=Model)
 
 
-class Does(Protocol[RequestT, ResponseT]):
-    """Makes a function an operation: it gets the call and what is asked, and returns the answer."""
+class ActivityDecorator(Protocol[RequestT, ResponseT]):
+    """Makes a function an operation: it gets the call and the request, and returns the response."""
 
     @overload
     def __call__(
@@ -35,8 +35,8 @@ class Activity:
 
     work: Callable[..., Any]
     operation: str
-    asks: type[Model]
-    answers: type[Model]
+    request: type[Model]
+    response: type[Model]
 
     @property
     def place(self) -> str:
@@ -55,15 +55,15 @@ class Activity:
         """Return the function as the engine knows it."""
         return ActivityFunction(
             name=f"{self.work.__module__}.{getattr(self.work, '__qualname__', '?')}",
-            read=partial(recorded, self.asks),
+            read=partial(recorded, self.request),
             work=self.work,
             write=self._written,
             in_thread=not inspect.iscoroutinefunction(self.work),
         )
 
     def _written(self, answer: Any) -> Mapping[str, Any]:
-        if not isinstance(answer, self.answers):
-            raise TypeError(f"{type(answer).__name__} is no {self.answers.__name__}")
+        if not isinstance(answer, self.response):
+            raise TypeError(f"{type(answer).__name__} is no {self.response.__name__}")
         return answer.model_dump(mode="json", by_alias=True)
 
     def faults(self) -> Iterator[Fault]:
@@ -82,22 +82,22 @@ class Activity:
             yield Fault(FaultCode.TYPES_UNREADABLE, message=str(error))
             return
         try:
-            call, ask = signature.bind(Call, self.asks).arguments
+            call, ask = signature.bind(Call, self.request).arguments
         except (TypeError, ValueError):
-            yield Fault(FaultCode.ACTIVITY_PARAMETERS, model=self.asks.__name__)
+            yield Fault(FaultCode.ACTIVITY_PARAMETERS, model=self.request.__name__)
             return
         taken = signature.parameters[call].annotation, signature.parameters[ask].annotation
-        for given, wanted in zip((Call, self.asks), taken, strict=True):
+        for given, wanted in zip((Call, self.request), taken, strict=True):
             if not _is_one(given, wanted):
                 yield Fault(
                     FaultCode.ACTIVITY_PARAMETER_TYPE,
                     given=type_name(given),
                     declared=type_name(wanted),
                 )
-        if not _is_one(signature.return_annotation, self.answers):
+        if not _is_one(signature.return_annotation, self.response):
             yield Fault(
                 FaultCode.RETURN_TYPE,
-                expected=self.answers.__name__,
+                expected=self.response.__name__,
                 returned=type_name(signature.return_annotation),
             )
 

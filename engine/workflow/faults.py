@@ -9,7 +9,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OUTSIDE, Order
-from engine.workflow import answers
+from engine.workflow import external_events
 from engine.workflow.binding import kind_of, signature_of
 from engine.workflow.code import type_name
 from engine.workflow.examples import example_of
@@ -89,7 +89,7 @@ def _of_undo(
     step: Step, undo: Operation[Any, Any], signature: inspect.Signature
 ) -> Iterator[Fault]:
     yield from _of_operation(undo, signature)
-    yield from _of_path(undo, step.operation.answers)
+    yield from _of_path(undo, step.operation.response)
     if undo.service is not step.operation.service:
         yield Fault(FaultCode.UNDO_BY_OTHER_SERVICE, capability=undo.capability)
 
@@ -97,7 +97,7 @@ def _of_undo(
 def _of_answer(step: Step) -> Iterator[Fault]:
     """Yield the faults of what somebody outside answers."""
     if step.operation.capability == OUTSIDE:
-        faults = answers.faults_of(step.operation.answers)
+        faults = external_events.faults_of(step.operation.response)
         yield from (fault.within("answer") for fault in faults)
 
 
@@ -139,7 +139,7 @@ def _of_parameter(
     if before is None:
         yield Fault(FaultCode.PARAMETER_UNKNOWN, payload=flow.payload.__name__)
         return
-    model = before.operation.answers
+    model = before.operation.response
     if model is Nothing:
         yield Fault(FaultCode.PARAMETER_OF_NOTHING, step=before.name)
     elif kind_of(kind)[0] is not model:
@@ -155,10 +155,10 @@ def _of_operation(operation: Operation[Any, Any], signature: inspect.Signature) 
     returned = signature.return_annotation
     if operation.service is None:
         yield Fault(FaultCode.OPERATION_WITHOUT_CLASS)
-    if not (isinstance(returned, type) and issubclass(returned, operation.asks)):
+    if not (isinstance(returned, type) and issubclass(returned, operation.request)):
         yield Fault(
             FaultCode.OPERATION_REQUEST,
-            expected=operation.asks.__name__,
+            expected=operation.request.__name__,
             returned=type_name(returned),
         )
 
@@ -166,13 +166,13 @@ def _of_operation(operation: Operation[Any, Any], signature: inspect.Signature) 
 def _of_example(operation: Operation[Any, Any]) -> Iterator[Fault]:
     """Yield the fields of an answer of which a simulated service has no example."""
     try:
-        example_of(operation.answers)
+        example_of(operation.response)
     except InvalidError as error:
         for message in error.faults:
             yield Fault(
                 FaultCode.EXAMPLE_MISSING,
                 operation=operation.name,
-                model=operation.answers.__name__,
+                model=operation.response.__name__,
                 message=message,
             )
 
@@ -188,7 +188,7 @@ def _of_path(operation: Operation[Any, Any], result: type[Model] | None) -> Iter
         if result is not None and first == "result":
             found = _has(result, more)
         else:
-            found = field in OF_EVERY_CALL or _has(operation.asks, [first, *more])
+            found = field in OF_EVERY_CALL or _has(operation.request, [first, *more])
         if not found:
             yield Fault(
                 FaultCode.PATH_FIELD_UNKNOWN, operation=operation.name, field=f"{{{field}}}"

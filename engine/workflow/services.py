@@ -12,7 +12,7 @@ from engine.declarations.credentials import Auth
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Body, Form, OperationRoute
 from engine.declarations.workflow import DeclarationError
-from engine.workflow.code import Activity, Does, RequestT, ResponseT
+from engine.workflow.code import Activity, ActivityDecorator, RequestT, ResponseT
 from engine.workflow.examples import examples_of
 from engine.workflow.model import Model
 
@@ -21,11 +21,11 @@ ResponseT_co = TypeVar("ResponseT_co", bound=Model, covariant=True)
 
 
 class Nothing(Model):
-    """The answer of an operation of which nothing is kept."""
+    """The response of an operation of which nothing is kept."""
 
 
 class Operation(Generic[RequestT_contra, ResponseT_co]):
-    """An operation of a service: what it asks, and what is kept of its answer.
+    """An operation of a service: its request, and what is kept of its response.
 
     An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
     It is called by `POST /<name>`, unless it has a method or a path, as a service that is not built
@@ -35,7 +35,7 @@ class Operation(Generic[RequestT_contra, ResponseT_co]):
     @overload
     def __init__(
         self: "Operation[RequestT_contra, Nothing]",
-        asks: type[RequestT_contra],
+        request: type[RequestT_contra],
         *,
         name: str | None = None,
         method: str = "POST",
@@ -45,8 +45,8 @@ class Operation(Generic[RequestT_contra, ResponseT_co]):
     @overload
     def __init__(
         self,
-        asks: type[RequestT_contra],
-        answers: type[ResponseT_co],
+        request: type[RequestT_contra],
+        response: type[ResponseT_co],
         *,
         name: str | None = None,
         method: str = "POST",
@@ -55,19 +55,19 @@ class Operation(Generic[RequestT_contra, ResponseT_co]):
 
     def __init__(
         self,
-        asks: type[RequestT_contra],
-        answers: type[Model] = Nothing,
+        request: type[RequestT_contra],
+        response: type[Model] = Nothing,
         *,
         name: str | None = None,
         method: str = "POST",
         path: str | None = None,
     ) -> None:
-        self.asks = asks
-        self.answers = answers
+        self.request = request
+        self.response = response
         self.name = name or ""
         self.route = OperationRoute(method=method, path=path)
         """Where it is called."""
-        if self.route != OperationRoute() and answers is Nothing:
+        if self.route != OperationRoute() and response is Nothing:
             self.route = replace(self.route, answer_may_be_empty=True)
         self.service: type[Agent] | None = None
         """The class whose attribute it is; None for one that is declared elsewhere."""
@@ -114,7 +114,7 @@ class Agent:
     reads: tuple[str, ...] = ()
     """The settings that its functions read, which find them in their call."""
     functions: list[Activity] = field(default_factory=list, init=False, repr=False, compare=False)
-    """Its operations that are functions: `does` adds each."""
+    """Its operations that are functions: `activity` adds each."""
     capability: ClassVar[str] = ""
     """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
 
@@ -126,14 +126,18 @@ class Agent:
                 setattr(cls, attribute, inherited := copy(operation))
                 inherited.service = cls
 
-    def does(self, operation: Operation[RequestT, ResponseT]) -> Does[RequestT, ResponseT]:
-        """Carry out the operation by the decorated function, and not over HTTP.
+    def activity(
+        self, operation: Operation[RequestT, ResponseT]
+    ) -> ActivityDecorator[RequestT, ResponseT]:
+        """Run the operation as the decorated function, and not over HTTP.
 
         A plain function runs in a thread; an async one on the event loop, which it may not hold.
         """
 
         def add(work: Any) -> Any:
-            self.functions.append(Activity(work, operation.name, operation.asks, operation.answers))
+            self.functions.append(
+                Activity(work, operation.name, operation.request, operation.response)
+            )
             return work
 
         return add
@@ -157,7 +161,7 @@ class Agent:
             keys_last=self.keys_last,
             refusal=self.refusal,
             answers=examples_of(
-                (operation.name, operation.answers) for operation in self.operations().values()
+                (operation.name, operation.response) for operation in self.operations().values()
             ),
             form=self._form(),
             auth=self.auth,

@@ -11,10 +11,10 @@ from typing import Any, TypedDict, Unpack
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.submitted_order import OnFailure, Order
-from engine.workflow.answers import AnswerRules, OfService, fields_of, operation_of
 from engine.workflow.binding import BoundFunction, Request, bind, signature_of, used_by
 from engine.workflow.drawing import mermaid
 from engine.workflow.endpoints import OrderEndpoint
+from engine.workflow.external_events import ReadCallback, WaitOptions, fields_of, operation_of
 from engine.workflow.model import Model
 from engine.workflow.services import Operation
 from engine.workflow.written import Ask, Make, Step
@@ -76,22 +76,23 @@ class Workflow:
         given: dict[str, Any] = {**rules, "compensation_needs": tuple(undo_needs)}
         return self._written(operation, undo=undo, after=after, given=given)
 
-    def answer(
+    def wait_for(
         self,
-        answers: type[Model],
+        event: type[Model],
         *,
         within: timedelta,
-        asks: int = 1,
+        attempts: int = 1,
         after: Sequence[Make[Any]] = (),
-        **rules: Unpack[AnswerRules],
+        **rules: Unpack[WaitOptions],
     ) -> Callable[[Make[Ask]], Make[Ask]]:
-        """Add the decorated function as a step that somebody outside answers.
+        """Add the decorated function as a step that an external event completes.
 
-        The function makes the question, and `answers` is the model of the answer. Without one
-        `within` that time it is asked again, `asks` times in all; then the step has failed.
+        The function makes the question, and `event` is the model of the event, which a person or a
+        service sends. If none comes `within` that time, the question is sent again, in all
+        `attempts` times. Then the step has failed.
         """
-        given = {**rules, "timeout": within, "threshold": asks, **fields_of(answers)}
-        return self._written(operation_of(answers), undo=None, after=after, given=given)
+        given = {**rules, "timeout": within, "threshold": attempts, **fields_of(event)}
+        return self._written(operation_of(event), undo=None, after=after, given=given)
 
     def _written(
         self,
@@ -181,12 +182,12 @@ class Workflow:
             after=tuple(earlier.name for earlier in self.after(step)),
             result_fields=step.fields,
             **conditions,
-            **{"read_answer": OfService(step.operation.answers), **step.rules},
+            **{"read_answer": ReadCallback(step.operation.response), **step.rules},
         )
 
     def _bind(self, step: Step, function: Callable[..., Any]) -> BoundFunction:
         taken = self.taken(step, function).items()
-        answers = {name: (earlier.name, earlier.operation.answers) for name, earlier in taken}
+        answers = {name: (earlier.name, earlier.operation.response) for name, earlier in taken}
         return bind(function, self.payload, answers)
 
     def mermaid(self) -> str:

@@ -53,5 +53,5 @@ class Step:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The fields of its answer, as they are sent."""
-        model = self.operation.answers
+        model = self.operation.response
         return tuple(field.alias or name for name, field in model.model_fields.items())

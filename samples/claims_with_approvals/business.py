@@ -138,7 +138,7 @@ def above_limit(claim: ClaimWithApprovals) -> bool:
     return Decimal(claim.amount) > LIMIT
 
 
-@claims.answer(Photographs, within=timedelta(days=5), asks=3, on_failure=UNDO)
+@claims.wait_for(Photographs, within=timedelta(days=5), attempts=3, on_failure=UNDO)
 def photographs(claim: ClaimWithApprovals) -> Question:
     """Ask the customer for photographs of the damage."""
     return Question(claim_number=claim.claim_number, text="Please send photographs of the damage")
@@ -161,10 +161,10 @@ def fraud(claim: ClaimWithApprovals) -> ClaimAmount:
     return ClaimAmount(claim_number=claim.claim_number, amount=claim.amount)
 
 
-@claims.answer(
+@claims.wait_for(
     Approval,
     within=timedelta(days=2),
-    asks=2,
+    attempts=2,
     after=[assess, fraud],
     condition=above_limit,
     on_failure=UNDO,

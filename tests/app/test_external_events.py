@@ -504,7 +504,7 @@ def judged(**rules):
     """A business that asks for pictures by these rules, and pays whether they come or not."""
     flow = Workflow("judged", Request)
 
-    @flow.answer(Pictures, within=5 * DAYS, asks=2, **rules)
+    @flow.wait_for(Pictures, within=5 * DAYS, attempts=2, **rules)
     def pictures(request: Request) -> Question:
         return Question(text=request.who)
 
@@ -554,7 +554,7 @@ def refused_early(**rules):
     def check(request: Request) -> Work:
         return Work(detail="check")
 
-    @flow.answer(Approval, within=DAYS, after=[check], **rules)
+    @flow.wait_for(Approval, within=DAYS, after=[check], **rules)
     def approval(request: Request) -> Question:
         return Question(text=request.who)
 
@@ -732,11 +732,11 @@ def test_an_author_learns_what_is_wrong_with_an_answer_when_the_app_starts():
     """With file and line: a mark that is too deep, a time that is too long, another model."""
     flow = Workflow("asking", Request)
 
-    @flow.answer(Parts, within=31 * DAYS)
+    @flow.wait_for(Parts, within=31 * DAYS)
     def parts(request: Request) -> Question:
         return Question(text=request.who)
 
-    @flow.answer(Approval, within=DAYS, asks=2)
+    @flow.wait_for(Approval, within=DAYS, attempts=2)
     def approval(parts: Pictures) -> Question:
         return Question(text=str(parts))
 

@@ -374,7 +374,7 @@ def permitted():
     """A stay that somebody outside has to permit."""
     flow = Workflow("stay", Booking)
 
-    @flow.answer(Permit, within=5 * DAY)
+    @flow.wait_for(Permit, within=5 * DAY)
     def permit(booking: Booking) -> Booking:
         return booking
 

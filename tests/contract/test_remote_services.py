@@ -123,7 +123,7 @@ def served(agent):
 def on_the_loop(does):
     bank = Bank("bank")
 
-    @bank.does(Bank.authorise)
+    @bank.activity(Bank.authorise)
     async def authorise(call: Call, ask: Sum) -> Paid:
         does.received.append((call.order_id, call.key, ask.amount))
         await asyncio.to_thread(does.may_answer.wait)
@@ -136,7 +136,7 @@ def on_the_loop(does):
 def in_threads(does):
     bank = Bank("bank")
 
-    @bank.does(Bank.authorise)
+    @bank.activity(Bank.authorise)
     def authorise(call: Call, ask: Sum) -> Paid:
         does.received.append((call.order_id, call.key, ask.amount))
         does.may_answer.wait()

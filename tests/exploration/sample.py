@@ -101,7 +101,7 @@ MIXED = WorkflowDefinition(
     version=1,
     steps=(
         _step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1),
-        _wait(asks=2),
+        _wait(attempts=2),
         replace(_step("b", "a", "w", on_failure=OnFailure.CONTINUE), condition=needed),
         replace(_step("c", "b"), pivot=True, compensation=None),
         _step("d", "c", on_failure=OnFailure.ERROR),

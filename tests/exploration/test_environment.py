@@ -229,7 +229,7 @@ def polled_first(cancel_until="book"):
     """A business that asks its customer before it books; a gift beside that is never needed."""
     flow = Workflow("asked", Form, endpoint=OrderEndpoint(open=True, cancel_until=cancel_until))
 
-    @flow.answer(Letter, within=timedelta(days=1))
+    @flow.wait_for(Letter, within=timedelta(days=1))
     def consent(form: Form) -> Form:
         return form
 
@@ -333,7 +333,7 @@ def test_a_service_answers_what_the_author_says():
 form = Workflow("form", Form)
 
 
-@form.answer(Consent, within=timedelta(days=1), asks=2, on_failure=OnFailure.UNDO)
+@form.wait_for(Consent, within=timedelta(days=1), attempts=2, on_failure=OnFailure.UNDO)
 def consent(form: Form) -> Form:
     """Ask the customer."""
     return form
@@ -378,7 +378,7 @@ def answering_over_its_link(**declared):
 class Desk(Agent):
     """A service that takes its time."""
 
-    book = Operation(Form, answers=Consent)
+    book = Operation(Form, response=Consent)
 
 
 desk = Desk("desk")

@@ -238,7 +238,7 @@ JUDGED_NEWER = WorkflowDefinition(
 """A newer version of `ONE`, whose last step begins later."""
 
 
-def _wait(*after: str, asks: int = 1, on_failure: OnFailure = OnFailure.UNDO) -> StepDefinition:
+def _wait(*after: str, attempts: int = 1, on_failure: OnFailure = OnFailure.UNDO) -> StepDefinition:
     """A step that somebody outside answers, or not."""
     return StepDefinition(
         name="w",
@@ -250,17 +250,17 @@ def _wait(*after: str, asks: int = 1, on_failure: OnFailure = OnFailure.UNDO) ->
         personal=("said",),
         after=after,
         timeout=LONG,
-        threshold=asks,
+        threshold=attempts,
         on_failure=on_failure,
     )
 
 
-WAITS = WorkflowDefinition(name="waits", version=1, steps=(_wait(asks=2),))
+WAITS = WorkflowDefinition(name="waits", version=1, steps=(_wait(attempts=2),))
 WAITS_ONCE = WorkflowDefinition(name="waits-once", version=1, steps=(_wait(),))
 WAITS_BETWEEN = WorkflowDefinition(
     name="waits-between",
     version=1,
-    steps=(_step("a"), _wait("a", asks=2), _step("b", "w")),
+    steps=(_step("a"), _wait("a", attempts=2), _step("b", "w")),
 )
 WAITS_CHAIN = replace(WAITS_BETWEEN, name="waits-chain")
 WAITS_IF_NEEDED = WorkflowDefinition(
@@ -293,7 +293,7 @@ WAIT_TWO = WorkflowDefinition(
 WAITS_AND_RUNS = WorkflowDefinition(
     name="waits-and-runs",
     version=1,
-    steps=(_wait(asks=2), replace(_step("a"), timeout=LONG), _step("b", "w", "a")),
+    steps=(_wait(attempts=2), replace(_step("a"), timeout=LONG), _step("b", "w", "a")),
 )
 """Both are due at the same time, the answer first."""
 WAIT_AFTER_BOTH = WorkflowDefinition(

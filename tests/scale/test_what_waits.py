@@ -36,7 +36,7 @@ def later(request: Request) -> Work:
 asked = Workflow("asked", Request)
 
 
-@asked.answer(Request, within=15 * DAYS)
+@asked.wait_for(Request, within=15 * DAYS)
 def answered(request: Request) -> Question:
     """Ask for something for 15 days."""
     return Question(text="when?")

@@ -56,13 +56,13 @@ def check(request: Request) -> Work:
     return Work(detail="check")
 
 
-@asking.answer(Pictures, within=5 * DAYS, asks=3, on_failure=UNDO)
+@asking.wait_for(Pictures, within=5 * DAYS, attempts=3, on_failure=UNDO)
 def pictures(request: Request) -> Question:
     """The customer sends pictures."""
     return Question(text=f"Please send pictures, {request.who}")
 
 
-@asking.answer(Approval, within=2 * DAYS, after=[check])
+@asking.wait_for(Approval, within=2 * DAYS, after=[check])
 def approval(request: Request, pictures: Pictures) -> Question:
     """A colleague approves."""
     return Question(text=f"{len(pictures.urls)} pictures")
@@ -90,13 +90,13 @@ def first(request: Request) -> Work:
     return Work(detail=request.who)
 
 
-@both.answer(Pictures, within=timedelta(seconds=1), asks=2)
+@both.wait_for(Pictures, within=timedelta(seconds=1), attempts=2)
 def soon(request: Request) -> Question:
     """An answer that is due soon."""
     return Question(text=request.who)
 
 
-@both.answer(Approval, within=2 * DAYS)
+@both.wait_for(Approval, within=2 * DAYS)
 def later(request: Request) -> Question:
     """An answer that is due later."""
     return Question(text=request.who)

@@ -10,7 +10,7 @@ from development.business import load_app
 from engine.declarations.workflow import ANSWER, StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.workflow import Model
-from engine.workflow.answers import fields_of
+from engine.workflow.external_events import fields_of
 from shop.business import ORDER
 
 LATE_EFFECT_WINDOW = timedelta(seconds=2)

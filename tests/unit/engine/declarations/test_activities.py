@@ -77,7 +77,7 @@ def request(**changes):
 def doing(work, **more):
     """The service of a bank that authorises by this function."""
     bank = Bank("bank")
-    bank.does(Bank.authorise)(work)
+    bank.activity(Bank.authorise)(work)
     return served(bank, **more)
 
 
@@ -363,13 +363,13 @@ def coded(*operations, **more):
     bank = Bank("bank", **more)
     if "authorise" in operations:
 
-        @bank.does(Bank.authorise)
+        @bank.activity(Bank.authorise)
         async def authorise(call: Call, ask: Sum) -> Paid:
             return Paid(reference=f"{ask.amount} by {call.settings.get('BANK_KEY')}")
 
     if "void" in operations:
 
-        @bank.does(bank.void)
+        @bank.activity(bank.void)
         def void(call: Call, ask: Sum) -> Nothing:
             return Nothing()
 
@@ -448,7 +448,7 @@ def test_no_sample_order_is_placed_where_a_function_would_run(monkeypatch):
 def of_another_service():
     bank = coded(*BOTH)
 
-    @bank.does(Other.lend)
+    @bank.activity(Other.lend)
     def lend(call: Call, ask: Sum) -> Nothing:
         return Nothing()
 
@@ -464,7 +464,7 @@ class Other(Agent):
 def with_functions(*functions):
     bank = coded("void")
     for function in functions:
-        bank.does(Bank.authorise)(function)
+        bank.activity(Bank.authorise)(function)
     return bank
 
 
@@ -637,12 +637,12 @@ class Bank(Agent):
 bank = Bank("bank")
 
 
-@bank.does(Bank.pay)
+@bank.activity(Bank.pay)
 async def on_the_loop(call: Call, ask: Ask) -> Answer:
     return Answer(reference=call.key)
 
 
-@bank.does(bank.pay)
+@bank.activity(bank.pay)
 def in_a_thread(call: Call, ask: Ask) -> Answer:
     return Answer(reference=call.key)
 
@@ -652,22 +652,22 @@ async def both(call: Call) -> str:
     return first.reference + in_a_thread(call, Ask(amount=1)).reference
 
 
-@bank.does(Bank.pay)  # wrong
+@bank.activity(Bank.pay)  # wrong
 async def another_answer(call: Call, ask: Ask) -> Ask:
     return ask
 
 
-@bank.does(Bank.pay)  # wrong
+@bank.activity(Bank.pay)  # wrong
 def another_request(call: Call, ask: Answer) -> Answer:
     return ask
 
 
-@bank.does(Bank.tell)  # wrong
+@bank.activity(Bank.tell)  # wrong
 def an_answer_of_which_nothing_is_kept(call: Call, ask: Ask) -> Answer:
     return Answer(reference=call.key)
 
 
-@bank.does(Bank.pay)  # wrong
+@bank.activity(Bank.pay)  # wrong
 def no_call(ask: Ask) -> Answer:
     return Answer(reference="")
 """

@@ -343,7 +343,7 @@ def test_operations_and_agents_declare_the_form_of_their_calls():
             ),
         },
     )
-    assert Carrier.tell.answers is Nothing
+    assert Carrier.tell.response is Nothing
 
 
 def test_a_path_with_a_field_that_its_request_lacks_is_told_at_the_start():

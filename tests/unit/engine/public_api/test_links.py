@@ -62,7 +62,7 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
         raise Deferred
 
     clerk = Clerk("clerk", **declared)
-    clerk.does(Clerk.stamp)(later)
+    clerk.activity(Clerk.stamp)(later)
     service = CodeService(
         agent="clerk",
         operations=clerk.declaration().code,

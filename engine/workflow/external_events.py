@@ -1,4 +1,4 @@
-"""Answers from outside: what a workflow waits for, as its author declares it."""
+"""External events: what a workflow waits for, as its author declares it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from engine.workflow.payload import mark_of, models_in
 from engine.workflow.services import Agent, Operation
 
 
-class Outside(Agent, capability=OUTSIDE):
-    """Stands for somebody outside; no agent of a business is one."""
+class ExternalParty(Agent, capability=OUTSIDE):
+    """Stands for the sender of external events; no agent of an application is one."""
 
 
-class AnswerRules(TypedDict, total=False):
-    """The rules of a step that is answered from outside; what is left out has its default."""
+class WaitOptions(TypedDict, total=False):
+    """The rules of a step that an external event completes; what is left out has its default."""
 
     condition: Callable[..., bool]
     start_at: Callable[..., datetime | None]
@@ -28,33 +28,31 @@ class AnswerRules(TypedDict, total=False):
     max_cooldowns: int
 
 
-def operation_of(answers: type[Model]) -> Operation[Any, Any]:
-    """Return what such a step asks for: any question, and an answer of this model."""
-    operation: Operation[Any, Any] = Operation(Model, answers, name=ANSWER)
-    operation.service = Outside
+def operation_of(event: type[Model]) -> Operation[Any, Any]:
+    """Return the operation of such a step: any question, and an event of this model."""
+    operation: Operation[Any, Any] = Operation(Model, event, name=ANSWER)
+    operation.service = ExternalParty
     return operation
 
 
-def fields_of(answers: type[Model]) -> Mapping[str, Any]:
-    """Return the fields of a definition that say what an answer is."""
-    personal = (
-        field.alias or name for name, field in answers.model_fields.items() if mark_of(field)
-    )
-    return {"read_answer": reader(answers), "personal": tuple(personal)}
+def fields_of(event: type[Model]) -> Mapping[str, Any]:
+    """Return the fields of a definition that describe the event."""
+    personal = (field.alias or name for name, field in event.model_fields.items() if mark_of(field))
+    return {"read_answer": reader(event), "personal": tuple(personal)}
 
 
-def reader(answers: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-    """Return the check of an answer of this model, which raises `InvalidError`."""
+def reader(event: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return the check of an event of this model, which raises `InvalidError`."""
 
     def read(content: Mapping[str, Any]) -> Mapping[str, Any]:
-        return decode(answers, json_text(content)).model_dump(mode="json", by_alias=True)
+        return decode(event, json_text(content)).model_dump(mode="json", by_alias=True)
 
     return read
 
 
 @dataclass(frozen=True, slots=True)
-class OfService:
-    """Checks what a service answers over its link: other fields than those of the model may be."""
+class ReadCallback:
+    """Checks what a service sends to its callback address; it may have further fields."""
 
     model: type[Model]
 
@@ -63,9 +61,9 @@ class OfService:
         return recorded(self.model, content).model_dump(mode="json", by_alias=True)
 
 
-def faults_of(answers: type[Model]) -> Iterator[Fault]:
-    """Yield the personal data in an answer that an erasure would not find."""
-    for name, field in answers.model_fields.items():
+def faults_of(event: type[Model]) -> Iterator[Fault]:
+    """Yield the personal data in an event that an erasure would not find."""
+    for name, field in event.model_fields.items():
         inner = models_in(field.annotation)
         if not mark_of(field) and any(map(_has_marks, inner)):
             yield Fault(FaultCode.PERSONAL_INSIDE_FIELD, f"field {name}")
