@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from bootstrap.engine import Engine
 from engine.alerts.conditions import ConditionStatus
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import offers_of
 from engine.http.sign_in import SignIn
 from engine.storage.alert_log import PARTITION as OF_ALERTS

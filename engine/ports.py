@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from engine.alerts.digests import Digest
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.clocks import ClockSkew
 from engine.domain.messages import AgentRequest, BusMessage
 

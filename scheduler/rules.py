@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from engine.decisions import claim
-from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note, change_of
 from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive
+from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import Workflows
 from engine.domain.callback_urls import CallbackUrls
@@ -37,7 +37,7 @@ class SchedulerRules:
 
     def claim(
         self, order: OrderAggregate, now: datetime, capacity: Capacity
-    ) -> Change | NotClaimed:
+    ) -> Transition | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
         Return the reason instead if the order is not claimed.
@@ -45,7 +45,7 @@ class SchedulerRules:
         decided = claim.claim(order, now, capacity, self._scheduler())
         if isinstance(decided, NotClaimed):
             return decided
-        return change_of(decided, self._actor)
+        return transition_of(decided, self._actor)
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
         """Whether this app may claim orders on this workflow version (FLT-12).
@@ -61,7 +61,7 @@ class SchedulerRules:
         now: datetime,
         capacity: Capacity,
         agent: str,
-    ) -> Change | Note:
+    ) -> Transition | Note:
         """Act on a valid reply; record any other one as refused (SCH-5, SCH-6, SCH-8).
 
         `agent` is the agent whose queue delivered the reply. Raises `NewerWorkflowError` for a
@@ -70,7 +70,7 @@ class SchedulerRules:
         decided = receive(order, Delivery(reply, agent), now, capacity, self._scheduler())
         if isinstance(decided, RefusedReply):
             return self._note(order, decided, now)
-        return change_of(decided, self._actor)
+        return transition_of(decided, self._actor)
 
     def _note(self, order: OrderAggregate, refused: RefusedReply, now: datetime) -> Note:
         return Note(

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, Decision, NotClaimed, Note
+from engine.decisions.transitions import Decision, NotClaimed, Note, Transition
 from engine.domain import work_index
 from engine.domain.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
 from engine.domain.messages import AgentReply, OrderReady
@@ -118,7 +118,7 @@ class SchedulerService:
 
     def _intend(self, order: OrderAggregate, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile."""
-        after = decision.after if isinstance(decision, Change) else order
+        after = decision.after if isinstance(decision, Transition) else order
         self.admission.set_agents(order.order_id, _agents(after))
 
     def _recorded(

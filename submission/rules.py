@@ -7,8 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel, Field
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent, change_of
 from engine.decisions.submit import Wishes, is_same, submit
+from engine.decisions.transitions import (
+    HistoryEntry,
+    Note,
+    OperatorEvent,
+    Transition,
+    transition_of,
+)
 from engine.declarations.business import Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
@@ -99,7 +105,7 @@ def _workflow_of(message: Submission, terms: Terms) -> WorkflowDefinition:
 
 def new_order(
     message: Submission, workflow: WorkflowDefinition, terms: Terms, now: datetime, actor: str
-) -> Change:
+) -> Transition:
     """Return the order's first version: its rows in one transaction, then a wake-up.
 
     Implements SUB-2 and SUB-6. An order for a later time waits for a poll (SUB-9).
@@ -109,7 +115,7 @@ def new_order(
     )
     wishes = Wishes(priority=message.priority, reply_to=message.reply_to)
     submitted = submit(_recorded(message, terms), workflow, steps, wishes, now)
-    return change_of(submitted, actor)
+    return transition_of(submitted, actor)
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:

@@ -59,14 +59,14 @@ class SubmissionService:
             return
         actor = f"submission/{self.instance}"
         terms = replace(self.terms, timeout=self.terms.timeout * self.slowdown())
-        change = rules.new_order(message, workflow, terms, self.unit_of_work.clock(), actor)
-        if await self.unit_of_work.commit(change):
+        transition = rules.new_order(message, workflow, terms, self.unit_of_work.clock(), actor)
+        if await self.unit_of_work.commit(transition):
             log.info("submission.recorded", extra={"order_id": message.order_id})
             return
         existing = await self.unit_of_work.store.load(message.order_id)
         if existing is None:
             raise UnavailableError("the order was refused as if it were there, and is not")
-        if not rules.same_submission(existing, change.after, self.terms.payload):
+        if not rules.same_submission(existing, transition.after, self.terms.payload):
             now = self.unit_of_work.clock()
             await self.unit_of_work.commit(rules.refusal_of(existing, body, arrival.at, now, actor))
             await self.poison.put(QUEUE, body, words_of(rules.OTHER_CONTENT), arrival)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from engine.decisions.changes import Change, change_of
 from engine.decisions.recover import AttemptReport, recover
+from engine.decisions.transitions import Transition, transition_of
 from engine.domain.messages import request_id_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork
@@ -21,16 +21,16 @@ class SupervisorRules:
 
     def recover(
         self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
-    ) -> Change | None:
+    ) -> Transition | None:
         """Let the expired steps be tried again, or give them up; None if no step has expired.
 
         `health` are the agents' health reports.
         """
         reports = _reports_of(order, health)
-        transition = recover(order, now, reports, self.clock_tolerance)
-        if transition is None:
+        next_version = recover(order, now, reports, self.clock_tolerance)
+        if next_version is None:
             return None
-        return change_of(transition, f"supervisor/{self.instance}")
+        return transition_of(next_version, f"supervisor/{self.instance}")
 
     def unresponsive_agents(
         self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]

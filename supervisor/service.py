@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 
 from engine.concurrency import run_all
-from engine.decisions.changes import Decision
+from engine.decisions.transitions import Decision
 from engine.domain import work_index
 from engine.domain.errors import UnavailableError
 from engine.domain.orders import OrderAggregate

@@ -18,8 +18,8 @@ from pydantic.alias_generators import to_camel
 
 from engine.alerts.events import NEWS
 from engine.azure.settings import Settings
-from engine.decisions.changes import OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Application
 from engine.domain.keys import buckets
 from engine.domain.messages import Submission, decode, json_text

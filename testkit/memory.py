@@ -11,7 +11,7 @@ from typing import Any
 from engine.azure import Adapters
 from engine.azure.clock import new_callback_token, new_id, utc_now
 from engine.azure.messaging import queues
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.keys import buckets
 from engine.domain.messages import AgentRequest, BusMessage

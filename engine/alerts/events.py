@@ -12,8 +12,8 @@ from typing import Any, TypeGuard
 from pydantic import AwareDatetime
 
 from engine.alerts.conditions import Condition
-from engine.decisions.changes import HistoryEntry, OperatorEvent
 from engine.decisions.operator_actions import possible
+from engine.decisions.transitions import HistoryEntry, OperatorEvent
 from engine.domain.causes import group_of
 from engine.domain.clocks import ClockSkew
 from engine.domain.events import (

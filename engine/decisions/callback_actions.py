@@ -12,12 +12,12 @@ from typing import Any
 
 from engine.decisions import external_event
 from engine.decisions.actions import extend_deadline, new_callback_url, remind
-from engine.decisions.changes import Change, change_of
+from engine.decisions.drafts import NextVersion
 from engine.decisions.errors import CausedError
 from engine.decisions.external_event import ExternalEvent, record
 from engine.decisions.operator_actions import OperatorCommand, step_to_settle
 from engine.decisions.requests import results_for
-from engine.decisions.transitions import Transition
+from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
@@ -145,7 +145,7 @@ def question(order: OrderAggregate, definition: StepDefinition) -> Mapping[str, 
 
 def answered(
     order: OrderAggregate, answer: CallbackAnswer, actor: str, now: datetime
-) -> Change | None:
+) -> Transition | None:
     """Record an answer; None if the same was recorded before (ANS-3).
 
     Raises `RefusedError`, which says why the answer changes nothing.
@@ -158,7 +158,7 @@ def answered(
     )
     with _refused_in_words():
         decided = record(order, event, now)
-    return change_of(decided, actor) if decided else None
+    return transition_of(decided, actor) if decided else None
 
 
 def why_closed(order: OrderAggregate, step: Step) -> str:
@@ -169,7 +169,7 @@ def why_closed(order: OrderAggregate, step: Step) -> str:
 
 def with_new_callback_url(
     order: OrderAggregate, command: OperatorCommand, callback_urls: CallbackUrls, now: datetime
-) -> Change:
+) -> Transition:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
     with _refused_in_words():
         step = new_callback_url.step_of(order, command.step or "")
@@ -179,14 +179,14 @@ def with_new_callback_url(
 
 def extended(
     order: OrderAggregate, command: OperatorCommand, until: datetime, now: datetime
-) -> Change:
+) -> Transition:
     """Move the deadline of an answer (ANS-7); raises `RefusedError`, and `InvalidError`."""
     with _refused_in_words():
         step = extend_deadline.step_of(order, command.step or "")
     return _changed(extend_deadline.decide(order, step, until, command.note, now), command)
 
 
-def reminded(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Change:
+def reminded(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
     """Remind of an answer now; its deadline stays (ANS-7). Raises `RefusedError`."""
     with _refused_in_words():
         step = remind.step_of(order, command.step or "")
@@ -202,6 +202,6 @@ def _refused_in_words() -> Iterator[None]:
         raise RefusedError(words_of(refused.cause)) from None
 
 
-def _changed(decided: Transition, command: OperatorCommand) -> Change:
+def _changed(decided: NextVersion, command: OperatorCommand) -> Transition:
     """Return the change of an operator to how an answer is awaited."""
-    return change_of(decided, f"operator/{command.operator}")
+    return transition_of(decided, f"operator/{command.operator}")

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.drafts import Draft, NextVersion, end
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
-from engine.decisions.transitions import Draft, Transition, end
+from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Claimed, WorkflowChanged
@@ -17,7 +17,7 @@ from engine.domain.work_index import capability_of
 
 def claim(
     order: OrderAggregate, now: datetime, capacity: Capacity, scheduler: Scheduler
-) -> Transition | NotClaimed:
+) -> NextVersion | NotClaimed:
     """Claim the order and start its ready steps in one write (SCH-2, SCH-3)."""
     # The clock of the process that changed the order last may be ahead, by the tolerance at most.
     now = max(now, min(order.updated_at, now + scheduler.clock_tolerance))
@@ -32,10 +32,10 @@ def claim(
     if workflow is None:
         return _end_of_retired(draft)
     proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)
-    transition = proceed(draft)
-    if transition is None:
+    next_version = proceed(draft)
+    if next_version is None:
         return NotClaimed(_why_nothing_starts(order, now, proceed))
-    return noting_workflow_changes(transition, workflow)
+    return noting_workflow_changes(next_version, workflow)
 
 
 def can_claim(scheduler: Scheduler, workflow: str, version: int, waited: timedelta) -> bool:
@@ -50,7 +50,7 @@ def can_claim(scheduler: Scheduler, workflow: str, version: int, waited: timedel
     )
 
 
-def _end_of_retired(draft: Draft) -> Transition | NotClaimed:
+def _end_of_retired(draft: Draft) -> NextVersion | NotClaimed:
     """Give up an order whose workflow is not part of this app."""
     order = draft.order
     if order.has_any(AtWork):  # they answer or expire first (SCH-12)
@@ -68,21 +68,21 @@ def _why_nothing_starts(order: OrderAggregate, now: datetime, proceed: Proceed) 
     return NotClaimable.NO_CAPACITY_AT_ITS_OWN if has_capacity else NotClaimable.NO_CAPACITY
 
 
-def noting_workflow_changes(transition: Transition, workflow: WorkflowDefinition) -> Transition:
+def noting_workflow_changes(next_version: NextVersion, workflow: WorkflowDefinition) -> NextVersion:
     """Note in the transition, once, that definitions changed while the order was on them."""
     fingerprints = {step.name: step.fingerprint for step in workflow.steps}
     stale = [
         step
-        for step in transition.after.steps
+        for step in next_version.after.steps
         if step.rules.fingerprint and step.rules.fingerprint != fingerprints.get(step.name)
     ]
     if not stale:
-        return transition
+        return next_version
     now = {step.name: fingerprints.get(step.name, "") for step in stale}
     names = (f"{name} ({f'now {known}' if known else 'gone'})" for name, known in now.items())
     changed = WorkflowChanged(
         workflow=workflow.name, version=workflow.version, steps=", ".join(names)
     )
     fresh = (replace(step, rules=replace(step.rules, fingerprint=now[step.name])) for step in stale)
-    after = transition.after.with_steps(*fresh)
-    return replace(transition, after=after, events=(*transition.events, changed))
+    after = next_version.after.with_steps(*fresh)
+    return replace(next_version, after=after, events=(*next_version.events, changed))

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from engine.decisions.drafts import Draft, failure_of
 from engine.decisions.requests import Personal, in_workflow, results_for, shown
-from engine.decisions.transitions import Draft, failure_of
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, name_of
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code

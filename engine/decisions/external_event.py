@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from engine.decisions.drafts import Draft, NextVersion, after_answer
 from engine.decisions.errors import CausedError
-from engine.decisions.transitions import Draft, Transition, after_answer
 from engine.decisions.undo import after_failure
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -53,7 +53,7 @@ class EventNotAcceptedError(CausedError):
     """The event changes nothing."""
 
 
-def record(order: OrderAggregate, event: ExternalEvent, now: datetime) -> Transition | None:
+def record(order: OrderAggregate, event: ExternalEvent, now: datetime) -> NextVersion | None:
     """Record an event; None if the same was recorded before (ANS-3).
 
     It may come before its turn, and after its time until the supervisor has noticed that (ANS-2).
@@ -132,7 +132,7 @@ def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, HistoryEvent]:
     return refused, StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
 
 
-def _go_on(draft: Draft) -> Transition:
+def _go_on(draft: Draft) -> NextVersion:
     """Let a scheduler go on, unless the order has to wait for others of its steps."""
     order = draft.order
     is_handled = isinstance(order.state, Processing)

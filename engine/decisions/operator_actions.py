@@ -21,10 +21,10 @@ from engine.decisions.actions import (
     settle,
     skip,
 )
-from engine.decisions.changes import Change, change_of
+from engine.decisions.drafts import NextVersion
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import forgotten_steps
-from engine.decisions.transitions import Transition
+from engine.decisions.transitions import Transition, transition_of
 from engine.domain.causes import Cause
 from engine.domain.errors import RefusedError
 from engine.domain.orders import InError, OrderAggregate
@@ -86,7 +86,7 @@ class OperatorAction(Words):
 
     why_not: Callable[[OrderAggregate, datetime], Cause | None]
     """Returns why the action makes no sense for the order now; None if it does."""
-    decide: Callable[[OrderAggregate, OperatorCommand, datetime], Transition]
+    decide: Callable[[OrderAggregate, OperatorCommand, datetime], NextVersion]
     """Raises `ActionRefusedError`; called only where the above returns None."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed, or are in doubt."""
@@ -97,7 +97,7 @@ class OperatorAction(Words):
     lists: tuple[WorkItemKind, ...]
     """The lists in which a bulk action finds its orders."""
 
-    def act(self, order: OrderAggregate, command: OperatorCommand, now: datetime) -> Change:
+    def act(self, order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
         """Return the change of the order; raises `RefusedError`."""
         if cause := self.why_not(order, now):
             raise RefusedError(words_of(cause))
@@ -105,7 +105,7 @@ class OperatorAction(Words):
             decided = self.decide(order, command, now)
         except ActionRefusedError as refused:
             raise RefusedError(words_of(refused.cause)) from None
-        return change_of(decided, f"operator/{command.operator}")
+        return transition_of(decided, f"operator/{command.operator}")
 
 
 def possible(order: OrderAggregate, now: datetime) -> list[str]:
@@ -131,18 +131,18 @@ def step_to_settle(order: OrderAggregate, name: str | None) -> Step:
         raise RefusedError(words_of(refused.cause)) from None
 
 
-def _skip(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
+def _skip(order: OrderAggregate, command: OperatorCommand, now: datetime) -> NextVersion:
     return skip.decide(order, skip.step_of(order, command.step), command.note, now)
 
 
 def _retry_with_new_key(
     order: OrderAggregate, command: OperatorCommand, now: datetime
-) -> Transition:
+) -> NextVersion:
     step = retry_with_new_key.step_of(order, command.step, now)
     return retry_with_new_key.decide(order, step, command.note, now)
 
 
-def _settle(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
+def _settle(order: OrderAggregate, command: OperatorCommand, now: datetime) -> NextVersion:
     finding = settle.Finding(
         result=(command.answer or {}) if command.was_done else None,
         confirms_late_effect=command.confirm_late_effect,
@@ -171,7 +171,7 @@ def why_customer_cannot_cancel(order: OrderAggregate, until: str | None) -> str:
     return "the order is done" if cancel.refusal(order) else ""
 
 
-def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime) -> Change:
+def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime) -> Transition:
     """Cancel the order at its customer's wish (SUB-8).
 
     Raises `RefusedError` if the step `until` has begun, or the order does not allow it.
@@ -179,7 +179,7 @@ def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime)
     if why_not := why_customer_cannot_cancel(order, until):
         raise RefusedError(why_not)
     note = "the customer asked for it"
-    return change_of(cancel.decide(order, cancel.CUSTOMER, note, now), "customer")
+    return transition_of(cancel.decide(order, cancel.CUSTOMER, note, now), "customer")
 
 
 ACTIONS = (

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from engine.decisions import conditions
+from engine.decisions.drafts import Draft, NextVersion, end, failure_of
 from engine.decisions.requests import (
     BrokenRequestError,
     Personal,
     RequestMaker,
     idempotency_key,
 )
-from engine.decisions.transitions import Draft, Transition, end, failure_of
 from engine.decisions.undo import give_up
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
@@ -80,7 +80,7 @@ class Proceed:
     workflow: WorkflowDefinition
     capacity: Capacity
 
-    def __call__(self, draft: Draft) -> Transition | None:
+    def __call__(self, draft: Draft) -> NextVersion | None:
         """Start every step whose turn it is, or end the order if no step is left.
 
         Return None if no step of a pending order can start now: the order stays as it is.
@@ -91,7 +91,7 @@ class Proceed:
             draft = conditions.evaluate(draft, self.workflow, self._personal(draft.order))
         return self._go_forward(draft)
 
-    def _go_forward(self, draft: Draft) -> Transition | None:
+    def _go_forward(self, draft: Draft) -> NextVersion | None:
         order = draft.order
         if order.has_any(Failed):  # no new step starts; agents answer or expire (SCH-12)
             return self._start(draft) if order.has_any(AtWork) else give_up(draft)
@@ -99,7 +99,7 @@ class Proceed:
             return draft.but(order.complete(), OrderProcessed()).commit()
         return self._start(draft)
 
-    def _undo(self, draft: Draft) -> Transition | None:
+    def _undo(self, draft: Draft) -> NextVersion | None:
         """Undo the steps in reverse order of dependence, once none moves forward (UND-1)."""
         if draft.order.still_to_undo():
             return self._start(draft)
@@ -108,7 +108,7 @@ class Proceed:
             return end(draft, Outcome.UNDO_INCOMPLETE, stuck.name, stuck.state.cause)
         return end(draft, Outcome.UNDONE, None, draft.order.cause)
 
-    def _start(self, draft: Draft) -> Transition | None:
+    def _start(self, draft: Draft) -> NextVersion | None:
         """Start the ready steps that have an agent and whose time has come."""
         if (unreachable := self.unreachable(draft.order.ready)) and not self._may_be_newer(draft):
             return self._fail(draft, [(step, _provider_gone(step)) for step in unreachable])
@@ -218,7 +218,7 @@ class Proceed:
                 broken.append((ready[step.name], fault.cause))
         return requests, broken
 
-    def _fail(self, draft: Draft, broken: Sequence[tuple[Step, Cause]]) -> Transition | None:
+    def _fail(self, draft: Draft, broken: Sequence[tuple[Step, Cause]]) -> NextVersion | None:
         """Go on by the rules of steps whose request cannot be made or sent (SCH-8, AGT-12)."""
         failed = [_failed(step, cause) for step, cause in broken]
         causes = (cause for _, cause in broken)
@@ -241,7 +241,7 @@ def _failed(step: Step, cause: Cause) -> Step:
     return verbs.fail(step, cause, unanswered=is_gone, operator_decides=decides)
 
 
-def _requeue(draft: Draft, after: OrderAggregate) -> Transition:
+def _requeue(draft: Draft, after: OrderAggregate) -> NextVersion:
     """Give the order back until it is released, a step's time comes or an agent has capacity."""
     return draft.but(after.requeue(), _why_requeued(after, draft.now)).commit()
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zlib import crc32
 
-from engine.decisions.transitions import (
+from engine.decisions.drafts import (
     Draft,
-    Transition,
+    NextVersion,
     asks_for_undo,
     end_failed,
     failure_of,
@@ -55,7 +55,7 @@ def recover(
     now: datetime,
     reports: Mapping[str, AttemptReport],
     clock_tolerance: timedelta,
-) -> Transition | None:
+) -> NextVersion | None:
     """Let the expired steps be tried again, or give them up; None if no step has expired.
 
     `reports` has what is known of an attempt under the id of its request. A step fails once its

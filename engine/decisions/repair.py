@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from engine.decisions.drafts import NextVersion, next_version
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
@@ -45,11 +45,11 @@ def resumed(order: OrderAggregate) -> OrderAggregate:
 
 def resumed_or_left(
     before: OrderAggregate, after: OrderAggregate, now: datetime, taken: StepActionTaken
-) -> Transition:
+) -> NextVersion:
     """Let the order go on after an action on a step, unless another step has failed too."""
     if left := failed_steps(after):
-        return transition(before, replace(after, cause=left[0].state.cause), now, (taken,))
-    return transition(before, resumed(after), now, (replace(taken, resumes=True),))
+        return next_version(before, replace(after, cause=left[0].state.cause), now, (taken,))
+    return next_version(before, resumed(after), now, (replace(taken, resumes=True),))
 
 
 def chosen(steps: Sequence[Step], name: str | None, action: Action) -> Step:

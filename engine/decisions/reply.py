@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from engine.decisions.drafts import NextVersion, after_answer
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.requests import step_removed
-from engine.decisions.transitions import Transition, after_answer
 from engine.declarations.workflow import StepDefinition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -53,7 +53,7 @@ def receive(
     now: datetime,
     capacity: Capacity,
     scheduler: Scheduler,
-) -> Transition | RefusedReply:
+) -> NextVersion | RefusedReply:
     """Act on a valid reply; record any other one as refused.
 
     Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act

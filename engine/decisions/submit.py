@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from engine.decisions.transitions import Transition, transition
+from engine.decisions.drafts import NextVersion, next_version
 from engine.declarations.business import Payload
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
@@ -40,7 +40,7 @@ def submit(
     steps: tuple[Step, ...],
     wishes: Wishes,
     now: datetime,
-) -> Transition:
+) -> NextVersion:
     """Record the order with all its steps in one write, then wake a scheduler (SUB-2, SUB-6).
 
     An order for a later time waits for a poll (SUB-9).
@@ -57,7 +57,7 @@ def submit(
     )
     at = submitted.not_before
     event = Submitted(workflow=workflow.name, not_before=at if at and at > now else None)
-    return transition(None, order, now, (event,))
+    return next_version(None, order, now, (event,))
 
 
 def submit_again(

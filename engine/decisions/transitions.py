@@ -1,144 +1,161 @@
-"""What a decision makes: one conditional write, with its history and the messages after it."""
+"""Decisions as values: the transition of one commit, a note, or no claim."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Annotated, Any
 
-from engine.domain import verbs, work_index
-from engine.domain.causes import Cause
-from engine.domain.derive import changed
-from engine.domain.events import (
-    HistoryEvent,
-    OptionalStepFailed,
-    OrderEnded,
-    StepFailed,
-)
-from engine.domain.messages import BusMessage, OrderReady, later
-from engine.domain.orders import OrderAggregate, Pending
-from engine.domain.states import Failed, Running, Skipped
-from engine.domain.statuses import Outcome
-from engine.domain.steps import Step, StepIn
-from engine.domain.submitted_order import OnFailure
-from engine.features.external_events import cancel_requests
+from pydantic import AwareDatetime, Strict
 
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """The next version of an order; `before` is None for a new one."""
-
-    before: OrderAggregate | None
-    after: OrderAggregate
-    events: tuple[HistoryEvent, ...]
-    messages: tuple[BusMessage, ...] = ()
-    """The messages to send after the commit; they only wake somebody."""
+from engine.decisions import lists
+from engine.decisions.drafts import NextVersion
+from engine.domain import work_index
+from engine.domain.derive import amended
+from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
+from engine.domain.history import entry_name
+from engine.domain.keys import newest_first
+from engine.domain.messages import BusMessage
+from engine.domain.orders import OrderAggregate
+from engine.domain.states import AtWork, State
+from engine.domain.statuses import NotClaimable
+from engine.domain.steps import Step
+from engine.domain.work_index import IndexRow
+from engine.history_words import in_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
-    """An order as a decision has brought it so far, with what happened to it."""
+class HistoryEntry:
+    """One entry of an order's history: the time, the actor and the events."""
 
-    before: OrderAggregate
-    order: OrderAggregate
-    now: datetime
-    events: tuple[HistoryEvent, ...] = ()
+    at: AwareDatetime
+    actor: str
+    events: tuple[HistoryEvent, ...]
+    change_id: str = ""
+    """Unique to the attempted write, so that its commit is recognised after a lost answer."""
 
-    def but(self, order: OrderAggregate, *events: HistoryEvent) -> "Draft":
-        """Return the draft with this order, and with further events."""
-        return replace(self, order=order, events=(*self.events, *events))
+    @property
+    def event(self) -> str:
+        """The name of the entry's most important event."""
+        return entry_name(self.events)
 
-    def commit(self, *messages: BusMessage) -> Transition:
-        """Return the transition to the next version, with these messages and its wake-up."""
-        return transition(self.before, self.order, self.now, self.events, messages)
-
-
-def transition(
-    before: OrderAggregate | None,
-    order: OrderAggregate,
-    now: datetime,
-    events: tuple[HistoryEvent, ...],
-    messages: tuple[BusMessage, ...] = (),
-) -> Transition:
-    """Return the transition to the next version of an order; `before` is None for a new one.
-
-    A pending order that a claim may go on with now gets a wake-up, and one that pauses gets it at
-    the end of the pause.
-    """
-    after = changed(before, order, now)
-    until = after.derived.not_before
-    is_pending = isinstance(after.state, Pending)
-    if is_pending and after.blocked() is None and until is None:
-        messages = (*messages, order_ready(before, after))
-    elif until and work_index.is_pause(after, after.ready, until):
-        messages = (*messages, later(order_ready(before, after), until))
-    return Transition(before, after, events, messages)
+    @property
+    def detail(self) -> str:
+        """The events in words."""
+        return in_words(self.events)
 
 
-def order_ready(before: OrderAggregate | None, after: OrderAggregate) -> BusMessage:
-    """Return the message that names the order to any scheduler, with the steps that may start now.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OperatorEvent:
+    """A CloudEvent for the operators (ALR-1); `event_id` is the same however often it is sent."""
 
-    Polling would find the order too, but later (SUB-6, SUP-3).
-    """
-    known = before.ready if before else ()
-    needs = work_index.first_need(after, after.derived.ready_since)
-    return OrderReady(
-        order_id=after.order_id,
-        steps=tuple(step.name for step in after.ready if step not in known),
-        needs=None if needs == work_index.NO_AGENT else needs,
-        priority=after.priority,
-        since=after.derived.ready_since,
-    ).to_bus()
+    event_id: str
+    type: str
+    subject: str
+    at: Annotated[AwareDatetime, Strict()]
+    data: Mapping[str, Any]
 
 
-# The answer to a step
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Transition:
+    """The new state, rows and messages of one commit: all rows in one conditional transaction."""
+
+    before: OrderAggregate | None
+    """None when the order is recorded for the first time (SUB-2)."""
+    after: OrderAggregate
+    entry: HistoryEntry
+    messages: tuple[BusMessage, ...] = ()
+    """The messages to send after the commit; the work to be done is in the state."""
+
+    def identified(self, change_id: str) -> "Transition":
+        """Return the transition with the id by which its commit is recognised."""
+        return replace(self, entry=replace(self.entry, change_id=change_id))
+
+    def changed_steps(self) -> tuple[Step, ...]:
+        """Return the steps that differ from before."""
+        before = self.before.steps if self.before else ()
+        return tuple(step for step in self.after.steps if step not in before)
+
+    def seconds(self, *now: type[State]) -> dict[str, float]:
+        """Return the duration of each attempt that ended in one of these states, by step.
+
+        How long an answer from outside took is no measure of the system, and is left out.
+        """
+        ended = {step.name for step in self.after.steps if isinstance(step.state, now)}
+        running_before = self.before.in_state(AtWork) if self.before else ()
+        return {
+            step.name: (self.entry.at - step.started_at).total_seconds()
+            for step in running_before
+            if step.name in ended and step.started_at
+        }
+
+    @property
+    def ended(self) -> OrderProcessed | OrderEnded | None:
+        """The end of the order; None if it did not end by this transition."""
+        ends = (
+            event for event in self.entry.events if isinstance(event, OrderProcessed | OrderEnded)
+        )
+        return next(ends, None)
+
+    def work_items(self) -> tuple[list[str], dict[str, IndexRow]]:
+        """Return the row keys of the work items that are met, and the present ones by row key.
+
+        An order that is over is owed nothing; its one row lists it.
+        """
+        written = self.before.derived.work_items if self.before else ()
+        pending = lists.index_rows(self.after, self.after.derived.work_items)
+        return [item.key for item in written if item.key not in pending], pending
 
 
-def after_answer(
-    order: OrderAggregate, before: Step, answered: Step, event: HistoryEvent, now: datetime
-) -> Draft:
-    """Return the draft of an order whose step was answered, by an agent or from outside (ANS-6).
-
-    If an undo was requested while the step ran, it concerns the step from now on (UND-1). Only an
-    order that is not undone goes on without an optional step (SCH-13).
-    """
-    events: tuple[HistoryEvent, ...] = (event,)
-    if order.is_undo and isinstance(before.state, Running):
-        answered = verbs.request_undo(answered)
-    elif isinstance(answered.state, Skipped):
-        events = (event, OptionalStepFailed(step=answered.name))
-    return Draft(before=order, order=order.with_steps(answered), now=now, events=events)
+def transition_of(next_version: NextVersion, actor: str, at: datetime | None = None) -> Transition:
+    """Return the transition by this actor; its time is that of the order, if not given."""
+    return Transition(
+        before=next_version.before,
+        after=next_version.after,
+        entry=HistoryEntry(
+            at=at or next_version.after.updated_at, actor=actor, events=next_version.events
+        ),
+        messages=next_version.messages,
+    )
 
 
-# The end of an order
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Note:
+    """A history entry that changes no state, such as that of a late reply (SCH-6)."""
+
+    note_id: str
+    """The id of the event: the same event seen twice is recorded once."""
+    order_id: str
+    version: int
+    entry: HistoryEntry
+    events: tuple[OperatorEvent, ...] = ()
 
 
-def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
-    """Return the failed step for which the order has to be undone; None if there is none (UND-1).
+@dataclass(frozen=True, slots=True)
+class NotClaimed:
+    """A claim that was refused; nothing is written."""
 
-    A failure that is not the service's own word never asks for the undo: an operator looks at it
-    first. So it is with an order that is past its point of no return (UND-6).
-    """
-    if order.passed_pivots():
+    why: NotClaimable
+
+
+OPERATOR = "operator/"
+"""The beginning of the actor of an operator's entries; the name follows."""
+
+
+def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | None:
+    """Return the row that lists what an operator did to an order; None for any other entry."""
+    if not entry.actor.startswith(OPERATOR):
         return None
-    for step in order.in_state(Failed):
-        if step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides:
-            return step
-    return None
+    place = f"{newest_first(entry.at)}|{order_id}|{version}"
+    columns = {"At": entry.at, "Actor": entry.actor, "Event": entry.event, "Detail": entry.detail}
+    return IndexRow(key=f"{work_index.ACTED_PREFIX}{place}", order_id=order_id, data=columns)
 
 
-def end_failed(draft: Draft) -> Transition:
-    """Set an order of which no failed step asks for the undo to `Error` (SCH-8)."""
-    failed = draft.order.in_state(Failed)[0]
-    return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
+Decision = Transition | Note | NotClaimed | None
 
 
-def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> Transition:
-    """Set an order on which no agent works to `Error`, because of a step or as a whole (SCH-8)."""
-    order, cancelled = cancel_requests(draft.order)
-    ended = OrderEnded(outcome=outcome, step=step, cause=cause)
-    return draft.but(order.end(outcome, cause), *cancelled, ended).commit()
+def amendment(before: OrderAggregate, after: OrderAggregate, entry: HistoryEntry) -> Transition:
+    """Return the transition of an order's records that moves nothing of it, such as an erasure.
 
-
-def failure_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
-    """Return the events of a step that has just failed; the history has the whole cause."""
-    failed = StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
-    is_optional = isinstance(step.state, Skipped)
-    return (failed, OptionalStepFailed(step=step.name)) if is_optional else (failed,)
+    The order keeps its last transition, its age and its place in every list, and wakes nobody.
+    """
+    return Transition(before=before, after=amended(before, after), entry=entry)

@@ -4,7 +4,7 @@ It rewrites all steps, so the supervisor does not make it: it leaves the failed 
 whose claim comes here (SUP-6).
 """
 
-from engine.decisions.transitions import Draft, Transition, asks_for_undo, end_failed
+from engine.decisions.drafts import Draft, NextVersion, asks_for_undo, end_failed
 from engine.domain.causes import step_failed
 from engine.domain.events import UndoRequested
 from engine.domain.states import AtWork, Failed
@@ -12,18 +12,18 @@ from engine.domain.steps import StepIn
 from engine.features.external_events import cancel_requests
 
 
-def after_failure(draft: Draft) -> Transition:
+def after_failure(draft: Draft) -> NextVersion:
     """Start no more steps (SCH-12): agents answer or expire, then the order ends or is undone."""
     return draft.commit() if draft.order.has_any(AtWork) else give_up(draft)
 
 
-def give_up(draft: Draft) -> Transition:
+def give_up(draft: Draft) -> NextVersion:
     """End an order on which no agent works, or undo it if a failed step asks for that."""
     step = asks_for_undo(draft.order)
     return _undo(draft, step) if step else end_failed(draft)
 
 
-def _undo(draft: Draft, step: StepIn[Failed]) -> Transition:
+def _undo(draft: Draft, step: StepIn[Failed]) -> NextVersion:
     order, cancelled = cancel_requests(draft.order)
     after = order.request_undo(step_failed(step.name, step.state.cause))
     requested = UndoRequested(step=step.name, cause=step.state.cause)

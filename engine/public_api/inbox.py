@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from engine.decisions import callback_actions as answers
-from engine.decisions.changes import Change
+from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
@@ -82,7 +82,7 @@ class AnswerInbox:
             await self._reject(message, body, str(fault), arrival)
 
     async def _record(self, message: QueuedAnswer) -> None:
-        def decide(order: OrderAggregate, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
             answers.awaiting(order, message.step)
             answer = answers.read(
                 order, message.step, self.workflows, message.answer, message.refusal

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from engine.decisions import callback_actions as answers
-from engine.decisions.changes import Change
+from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain import callback_urls as links
 from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
@@ -100,7 +100,7 @@ class LinkService:
         app knows the order's workflow.
         """
 
-        def decide(order: OrderAggregate, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
             self._check(order, step, token)
             answer = answers.read(order, step, self.workflows, body.answer, body.refusal)
             answer = replace(answer, for_good=self._agent_of(order, step) in self.remembering)

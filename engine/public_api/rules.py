@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from engine.decisions.changes import Change
 from engine.decisions.operator_actions import cancel_for_customer, why_customer_cannot_cancel
+from engine.decisions.transitions import Transition
 from engine.declarations.business import EndpointDefinition
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import NotBefore, OrderId, Submission
@@ -196,7 +196,7 @@ def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
     )
 
 
-def cancelled(order: OrderAggregate, endpoint: EndpointDefinition, now: datetime) -> Change:
+def cancelled(order: OrderAggregate, endpoint: EndpointDefinition, now: datetime) -> Transition:
     """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
     if not is_of(order, endpoint):
         raise UnknownOrderError

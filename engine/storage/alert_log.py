@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from engine.alerts.events import Acknowledgement, Alert
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import ConflictError
 from engine.domain.keys import key_part, newest_first
 from engine.storage import notifications

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from pydantic import AwareDatetime, ConfigDict, NonNegativeInt, PositiveInt
 
-from engine.decisions.changes import Change
+from engine.decisions.transitions import Transition
 from engine.domain.errors import AppError
 from engine.domain.events import OrderEnded, OrderProcessed
 from engine.domain.keys import sortable
@@ -81,19 +81,19 @@ def minute_of(time: datetime) -> datetime:
     return time.replace(second=0, microsecond=0)
 
 
-def figures_of(change: Change, now: datetime) -> Figures:
+def figures_of(transition: Transition, now: datetime) -> Figures:
     """Return the figures that a change adds to the present minute."""
     steps = {}
-    for name, seconds in change.seconds(Completed).items():
+    for name, seconds in transition.seconds(Completed).items():
         milliseconds = max(0, round(1000 * seconds))
         steps[name] = Durations(count=1, total=milliseconds, longest=milliseconds)
-    state = change.after.state
+    state = transition.after.state
     is_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
-    undone = is_undone and isinstance(change.ended, OrderEnded)
+    undone = is_undone and isinstance(transition.ended, OrderEnded)
     return Figures(
         at=minute_of(now),
-        processed=int(isinstance(change.ended, OrderProcessed)),
-        failed=int(isinstance(change.ended, OrderEnded) and not undone),
+        processed=int(isinstance(transition.ended, OrderProcessed)),
+        failed=int(isinstance(transition.ended, OrderEnded) and not undone),
         undone=int(undone),
         steps=steps,
     )
@@ -150,9 +150,9 @@ class Tally:
         self._minutes: dict[datetime, Figures] = {}
         self._writing: asyncio.Task[None] | None = None
 
-    def count(self, change: Change) -> None:
+    def count(self, transition: Transition) -> None:
         """Count a change that was written."""
-        found = figures_of(change, self._clock())
+        found = figures_of(transition, self._clock())
         nothing = Figures(at=found.at)
         if found == nothing:
             return

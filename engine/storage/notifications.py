@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.keys import key_part
 from engine.storage.outbox import EVENT
 from engine.storage.tables import (

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, ValidationError
 
 from engine.concurrency import reached, run_all, settle_all
-from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent, acted_row
+from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition, acted_row
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.events import HistoryEvent, UnknownEvent
 from engine.domain.history import from_data, to_data
@@ -156,22 +156,26 @@ def _history_entry(row: HistoryRow) -> HistoryEntry:
     return HistoryEntry(at=row.at, actor=row.actor, events=events, change_id=row.change_id)
 
 
-def of_change(change: Change, address: str | None = None) -> tuple[OrderAggregate, list[Operation]]:
+def of_transition(
+    transition: Transition, address: str | None = None
+) -> tuple[OrderAggregate, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
     The written order holds the row keys of its work items. Links in notices are of the app at this
     address.
     """
-    met, pending = change.work_items()
-    written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in pending))
-    order = replace(change.after, derived=written)
+    met, pending = transition.work_items()
+    written = replace(
+        transition.after.derived, work_items=tuple(WorkItem(key=key) for key in pending)
+    )
+    order = replace(transition.after, derived=written)
     return order, [
-        *_of_order(change.before, order),
-        Insert(history_key(order.order_id, order.version), change.entry),
+        *_of_order(transition.before, order),
+        Insert(history_key(order.order_id, order.version), transition.entry),
         *(Delete(key) for key in met),
         *(Put(row.key, row) for row in pending.values()),
-        *(Insert(row.key, row) for row in outbox.rows_of(change, address)),
-        *_acted(order.order_id, order.version, change.entry),
+        *(Insert(row.key, row) for row in outbox.rows_of(transition, address)),
+        *_acted(order.order_id, order.version, transition.entry),
     ]
 
 
@@ -260,26 +264,26 @@ class OrderStore:
         stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
         return loaded((self.record_of(row), row.etag) for row in stored)
 
-    async def commit(self, change: Change) -> OrderAggregate:
+    async def commit(self, transition: Transition) -> OrderAggregate:
         """Write all rows of the change, or none; return the order with its new ETag.
 
         Raises `ConflictError` when another writer was first, or when this change was written and
         the answer was lost: `committed` distinguishes them. After an `UnavailableError` it is
         unknown whether the change was written.
         """
-        order_id = change.after.order_id
-        after, operations = of_change(change, self._address)
+        order_id = transition.after.order_id
+        after, operations = of_transition(transition, self._address)
         etags = await self._submit(bucket_of(order_id), operations)
         keys = [operation.key for operation in operations]
         return replace(after, etag=etags[keys.index(state_key(order_id))])
 
-    async def committed(self, change: Change) -> bool:
+    async def committed(self, transition: Transition) -> bool:
         """Return whether the history shows that this very change made its version."""
-        order_id = change.after.order_id
-        key = history_key(order_id, change.after.version)
+        order_id = transition.after.order_id
+        key = history_key(order_id, transition.after.version)
         row = await self.table.get(bucket_of(order_id), key)
         entry = self.record_of(row) if row else None
-        return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id
+        return isinstance(entry, HistoryEntry) and entry.change_id == transition.entry.change_id
 
     async def note(self, note: Note) -> None:
         """Append to the history and the outbox without a transition, once for each note."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
+from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.callback_urls import callback_url
 from engine.domain.events import (
     ExternalEventRecorded,
@@ -110,16 +110,16 @@ def _awaited(
         yield event, {"step": step.name, "until": until, "callbackUrl": url}
 
 
-def rows_of(change: Change, address: str | None = None) -> Iterator[IndexRow]:
+def rows_of(transition: Transition, address: str | None = None) -> Iterator[IndexRow]:
     """Yield the outbox rows of a change: its alerts, and its notices to the sender.
 
     The app is at this address.
     """
-    before, after = change.before, change.after
-    for event in (*alerts.of(after, change.entry), *alerts.awaited(after, change.entry)):
+    before, after = transition.before, transition.after
+    for event in (*alerts.of(after, transition.entry), *alerts.awaited(after, transition.entry)):
         yield of_event(after.order_id, event)
-    for notice in notices_of(before, after, change.entry, address):
-        yield of_notice(notice, change.entry.at)
+    for notice in notices_of(before, after, transition.entry, address):
+        yield of_notice(notice, transition.entry.at)
 
 
 def of_event(order_id: str, event: OperatorEvent) -> IndexRow:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from engine.decisions.changes import Change, Decision, Note
+from engine.decisions.transitions import Decision, Note, Transition
 from engine.domain.errors import ConflictError, UnavailableError, UnknownOrderError
 from engine.domain.history import name_of
 from engine.domain.orders import OrderAggregate
@@ -24,18 +24,18 @@ MAX_CONFLICTS = 20
 """Each conflict means that another writer made progress, so this many in a row point to a fault."""
 
 
-def _in_brief(change: Change) -> dict[str, object]:
+def _in_brief(transition: Transition) -> dict[str, object]:
     """Return a change for telemetry: without words of operators or services."""
-    after, ended = change.after, change.ended
-    changed = {step.name: str(step.pattern_state) for step in change.changed_steps()}
+    after, ended = transition.after, transition.ended
+    changed = {step.name: str(step.pattern_state) for step in transition.changed_steps()}
     return {
         "order_id": after.order_id,
-        "event": change.entry.event,
+        "event": transition.entry.event,
         "state": str(after.process_state),
         "ended": name_of(ended) if ended else None,
         "alert": after.meaning.alert if ended else None,
         "steps": changed,
-        "seconds": change.seconds(Completed, Undone),
+        "seconds": transition.seconds(Completed, Undone),
     }
 
 
@@ -48,7 +48,7 @@ class UnitOfWork:
         bus: Bus,
         clock: Clock,
         new_id: NewId,
-        count: Callable[[Change], None] = lambda _: None,
+        count: Callable[[Transition], None] = lambda _: None,
     ) -> None:
         self.store = store
         self._bus = bus
@@ -57,12 +57,12 @@ class UnitOfWork:
         self._count = count
         """Gets each change that was written."""
 
-    def _counted(self, change: Change) -> None:
+    def _counted(self, transition: Transition) -> None:
         """Count the change; an error is logged, since figures must not stop a committed change."""
         try:
-            self._count(change)
+            self._count(transition)
         except Exception:
-            log.exception("order.not_counted", extra={"order_id": change.after.order_id})
+            log.exception("order.not_counted", extra={"order_id": transition.after.order_id})
 
     async def run(
         self, order_id: str, decide: Decide, intend: Intend = lambda *_: None
@@ -89,42 +89,43 @@ class UnitOfWork:
     async def commit(self, decision: Decision) -> bool:
         """Write a decision and send its messages; False if another writer was first."""
         match decision:
-            case Change():
-                change = decision.identified(self._new_id())
-                if not await self._write(change):
+            case Transition():
+                transition = decision.identified(self._new_id())
+                if not await self._write(transition):
                     return False
-                log.info("order.changed", extra=_in_brief(change))
-                self._counted(change)
-                await self._send(change)
+                log.info("order.changed", extra=_in_brief(transition))
+                self._counted(transition)
+                await self._send(transition)
             case Note():
                 await self.store.note(decision)
         return True
 
-    async def _send(self, change: Change) -> None:
+    async def _send(self, transition: Transition) -> None:
         """Send the messages of the change.
 
         If one does not arrive, the work is found later: a pending order by the poll, an unanswered
         request by the supervisor when its time is up.
         """
-        if not change.messages:
+        if not transition.messages:
             return
         try:
-            await self._bus.send(change.messages)
+            await self._bus.send(transition.messages)
         except UnavailableError as error:
             log.warning(
-                "transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)}
+                "transition.unsent",
+                extra={"order_id": transition.after.order_id, "why": str(error)},
             )
 
-    async def _write(self, change: Change) -> bool:
+    async def _write(self, transition: Transition) -> bool:
         """Write the change; False if another writer was first."""
         try:
-            await self.store.commit(change)
+            await self.store.commit(transition)
         except (ConflictError, UnavailableError) as error:
             # The answer may have been lost although the write went through: the history shows it.
-            if await self.store.committed(change):
+            if await self.store.committed(transition):
                 return True
             if isinstance(error, UnavailableError):
                 raise
-            log.debug("transition.conflict", extra={"order_id": change.after.order_id})
+            log.debug("transition.conflict", extra={"order_id": transition.after.order_id})
             return False
         return True

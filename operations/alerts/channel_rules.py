@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from engine.alerts.channels import ChannelRule, Severity
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.causes import code_in
 
 

@@ -14,7 +14,7 @@ from engine.alerts.events import (
     WAITING,
     WORKFLOW_CHANGED,
 )
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.keys import ABOUT_ORDER
 from engine.storage.alert_log import revision_of

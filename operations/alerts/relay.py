@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.concurrency import results_of, run_all, settle_all
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import BusMessage
 from engine.domain.work_index import IndexRow

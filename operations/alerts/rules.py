@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import Moment, decode, json_text
 from engine.domain.work_index import IndexRow

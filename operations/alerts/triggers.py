@@ -6,7 +6,7 @@ from functools import partial
 import azure.functions as func
 
 from engine.alerts.events import NEWS
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import InvalidError
 from engine.runtime.functions import (
     Functions,

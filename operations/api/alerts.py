@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 from engine.alerts.conditions import ConditionStatus
 from engine.alerts.events import STALLED, Acknowledgement, Alert
 from engine.concurrency import run_all
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import AppError
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.statuses import STATUS_INFO

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from engine.decisions import callback_actions as answers
-from engine.decisions.changes import Change
 from engine.decisions.operator_actions import OperatorCommand
+from engine.decisions.transitions import Transition
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
@@ -90,7 +90,7 @@ class AnswerService:
         """
         actor = f"operator/{request.operator}"
 
-        def decide(order: OrderAggregate, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
             answers.awaiting(order, step)
             answer = answers.read(order, step, self.workflows, request.answer, request.refusal)
             return answers.answered(order, answer, actor, now)
@@ -165,10 +165,10 @@ class AnswerService:
         command = _command(step, request)
         made: dict[str, str | None] = {}
 
-        def decide(order: OrderAggregate, now: datetime) -> Change:
-            change = answers.with_new_callback_url(order, command, callback_urls, now)
-            made["url"] = callback_urls.of(order_id, answers.awaiting(change.after, step))
-            return change
+        def decide(order: OrderAggregate, now: datetime) -> Transition:
+            transition = answers.with_new_callback_url(order, command, callback_urls, now)
+            made["url"] = callback_urls.of(order_id, answers.awaiting(transition.after, step))
+            return transition
 
         await self.unit_of_work.run(order_id, decide)
         log.info("operators.link_renewed", extra={"order_id": order_id, "step": step})

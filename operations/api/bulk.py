@@ -15,9 +15,9 @@ from pydantic import ConfigDict
 from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.callback_actions import checked
-from engine.decisions.changes import Change
 from engine.decisions.lists import LIST_OF
 from engine.decisions.operator_actions import BY_NAME, OperatorAction
+from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain import work_index
 from engine.domain.errors import (
@@ -161,7 +161,7 @@ class BulkService:
         action, where = BY_NAME[request.action], request.where
         command = command_of(action, request, where.step if action.of_step else None)
 
-        def decide(order: OrderAggregate, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
             if not matches(order, action, where, until):
                 return None
             return action.act(order, checked(order, command, self.workflows), now)
@@ -179,7 +179,7 @@ class BulkService:
             return BulkRefusal(
                 order_id=order_id, why=f"an unexpected error: {type(fault).__name__}"
             )
-        return decision.after if isinstance(decision, Change) else None
+        return decision.after if isinstance(decision, Transition) else None
 
 
 def _lists(action: OperatorAction, until: datetime, where: Where) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from engine.concurrency import run_all
 from engine.decisions.actions import restore
 from engine.decisions.actions.restore import Copied
-from engine.decisions.changes import Change, change_of
+from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.business import AgentDefinition
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import bucket_of, order_key, state_key
@@ -74,10 +74,10 @@ class EndOfRestoring(View):
 
 def restored(
     order: OrderAggregate, request: OperatorRequest, copied: Copied, now: datetime
-) -> Change:
+) -> Transition:
     """Return the change that records a copied order anew, with its work items."""
     decided = restore.decide(order, copied, request.note, now)
-    return change_of(decided, f"operator/{request.operator}", at=now)
+    return transition_of(decided, f"operator/{request.operator}", at=now)
 
 
 Outcome = bool | RefusedLine | None

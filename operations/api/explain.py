@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from engine.decisions.changes import Change, Decision, NotClaimed
+from engine.decisions.transitions import Decision, NotClaimed, Transition
 from engine.domain.errors import UnreadableRowError
 from engine.domain.messages import request_id
 from engine.domain.orders import Hold, InError, OrderAggregate, Pending, Processing
@@ -108,7 +108,7 @@ class Prospect:
 
     actor: Actor
     at: datetime | None = None
-    change: Change | None = None
+    transition: Transition | None = None
     circuits_open: bool = False
     """Whether no agent makes the call that the order needs before `at`."""
     why_not: NotClaimable | None = None
@@ -222,10 +222,12 @@ def _claim(order: OrderAggregate, rules: ActingRules, at: datetime) -> Prospect 
     """Return the claim at this time, or once an agent that the order needs makes calls again."""
     why_not = None
     for then in (at, *rules.reopen(_capability(order), at)):
-        change = rules.claimed(order, then)
-        if isinstance(change, Change):
-            return Prospect(actor=Actor.SCHEDULER, at=then, change=change, circuits_open=then > at)
-        why_not = why_not or (change.why if isinstance(change, NotClaimed) else None)
+        transition = rules.claimed(order, then)
+        if isinstance(transition, Transition):
+            return Prospect(
+                actor=Actor.SCHEDULER, at=then, transition=transition, circuits_open=then > at
+            )
+        why_not = why_not or (transition.why if isinstance(transition, NotClaimed) else None)
     if order.has_any(UnderWay):
         return _answer_or_recovery(order, rules, at)
     if why_not in (NotClaimable.UNKNOWN_WORKFLOW, NotClaimable.UNKNOWN_PROVIDER):
@@ -238,10 +240,10 @@ def _given_up(
 ) -> Prospect:
     """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
     at = max(now, order.derived.ready_since + rules.version_overlap + INSTANT)
-    change = rules.claimed(order, at)
-    if not isinstance(change, Change):
+    transition = rules.claimed(order, at)
+    if not isinstance(transition, Transition):
         return Prospect(actor=Actor.SCHEDULER, why_not=why_not)
-    return Prospect(actor=Actor.SCHEDULER, at=at, change=change, why_not=why_not)
+    return Prospect(actor=Actor.SCHEDULER, at=at, transition=transition, why_not=why_not)
 
 
 def _answer_or_recovery(
@@ -263,8 +265,8 @@ def _recovery(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prosp
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
     decision = rules.recovered(order, at)
-    change = decision if isinstance(decision, Change) else None
-    return Prospect(actor=Actor.SUPERVISOR, at=at, change=change)
+    transition = decision if isinstance(decision, Transition) else None
+    return Prospect(actor=Actor.SUPERVISOR, at=at, transition=transition)
 
 
 def _first_deadline(order: OrderAggregate) -> datetime | None:
@@ -425,7 +427,7 @@ def _then(expected: Prospect | None) -> str:
         return ""
     if expected.actor in (Actor.AGENT, Actor.OUTSIDE):
         return f", until {_clock(expected.at)}"
-    effect = f": {_effect(expected.change)}" if expected.change else ""
+    effect = f": {_effect(expected.transition)}" if expected.transition else ""
     return f", from {_clock(expected.at)} on{effect}"
 
 
@@ -434,17 +436,17 @@ def _otherwise(order: OrderAggregate, rules: ActingRules, now: datetime) -> str:
     if comes is None or comes.at is None:
         return AS_IT_IS
     who = "the supervisor's sweep" if comes.actor is Actor.SUPERVISOR else "the scheduler's poll"
-    effect = f": {_effect(comes.change)}" if comes.change else ""
+    effect = f": {_effect(comes.transition)}" if comes.transition else ""
     return f"From {_clock(comes.at)} on {who} finds it{effect}."
 
 
-def _effect(change: Change) -> str:
+def _effect(transition: Transition) -> str:
     """Return the effect of a change: its history entry, and the new state of the order."""
-    return ", and ".join(filter(None, (change.entry.detail, _becomes(change))))
+    return ", and ".join(filter(None, (transition.entry.detail, _becomes(transition))))
 
 
-def _becomes(change: Change) -> str:
-    before, after = change.before or change.after, change.after
+def _becomes(transition: Transition) -> str:
+    before, after = transition.before or transition.after, transition.after
     if isinstance(after.state, InError):
         return f"the order ends in Error ({after.state.outcome})"
     if after.is_undo and not before.is_undo:

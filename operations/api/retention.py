@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, HistoryEntry, amendment
+from engine.decisions.transitions import HistoryEntry, Transition, amendment
 from engine.declarations.business import Payload
 from engine.domain import keys
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
@@ -59,7 +59,7 @@ class Found(View):
 
 def erase(
     order: OrderAggregate, request: OperatorRequest, payload: Payload, now: datetime
-) -> Change:
+) -> Transition:
     """Return the change that erases the customer's data, also from answers (ANS-5).
 
     Order, state and history stay, with the times by which lists and retention go. Of its business

@@ -12,8 +12,8 @@ from pydantic.alias_generators import to_camel
 from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.callback_actions import checked
-from engine.decisions.changes import Change, HistoryEntry, Note
 from engine.decisions.operator_actions import OperatorAction, OperatorCommand, possible
+from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows
 from engine.domain import keys, work_index
@@ -201,11 +201,11 @@ class OperatorService:
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
 
-        def decide(order: OrderAggregate, now: datetime) -> Change:
+        def decide(order: OrderAggregate, now: datetime) -> Transition:
             return action.act(order, checked(order, command, self.workflows), now)
 
         decision = await self.unit_of_work.run(order_id, decide)
-        if isinstance(decision, Change):
+        if isinstance(decision, Transition):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
         return Acted(order_id=order_id, status=action.done)
 

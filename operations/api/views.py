@@ -16,9 +16,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 
 from engine.decisions import external_event
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import situation_in, state_in, summary
 from engine.decisions.operator_actions import ERASE, possible, possible_at
+from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
 from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError

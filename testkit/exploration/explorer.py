@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from testkit.exploration.invariants import check, check_end, has_ended
 from testkit.exploration.moves import Move, forget, moves
 from testkit.exploration.world import World

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engine.decisions import operator_actions as actions
-from engine.decisions.changes import Change, HistoryEntry, Note
 from engine.decisions.lists import LISTS
 from engine.decisions.requests import results_for
+from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain import orders
 from engine.domain.effects import Doubt
@@ -511,33 +511,33 @@ def _attempts_counted_once(world: World, order: OrderAggregate) -> None:
     )
 
 
-def _failures_counted_once(change: Change) -> None:
+def _failures_counted_once(transition: Transition) -> None:
     """What expires at the same time counts once, until the order begins afresh (SUP-3)."""
-    before, after = change.before.failures, change.after.failures
-    if change.entry.event in {"resubmitted", "skipped", "retried-with-new-key", "settled"}:
-        demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
+    before, after = transition.before.failures, transition.after.failures
+    if transition.entry.event in {"resubmitted", "skipped", "retried-with-new-key", "settled"}:
+        demand(after == 0, f"FailureCount {after} of an order that was {transition.entry.event}")
     else:
-        most = change.entry.actor.startswith("supervisor/")
+        most = transition.entry.actor.startswith("supervisor/")
         demand(0 <= after - before <= most, f"FailureCount {before}, then {after}")
 
 
-def _counted_by_the_rules(change: Change, after: Step) -> None:
+def _counted_by_the_rules(transition: Transition, after: Step) -> None:
     """Each expiry of a step counts once, until it begins afresh.
 
     A full count makes it rest, or fail (SUP-3, SUP-4).
     """
-    before = change.before.step(after.name)
-    charged = _expired(change, before) and _expiries(after) > _expiries(before)
+    before = transition.before.step(after.name)
+    charged = _expired(transition, before) and _expiries(after) > _expiries(before)
     ended = isinstance(after.state, FAILED | Skipped | Completed)
-    again = (isinstance(before.state, FAILED) and not ended) or _requested_anew(change, before)
-    mended = again and change.entry.actor.startswith("operator/")
+    again = (isinstance(before.state, FAILED) and not ended) or _requested_anew(transition, before)
+    mended = again and transition.entry.actor.startswith("operator/")
     afresh = mended or (_goes_back(after) and not _goes_back(before))
     expiries = 0 if afresh else _expiries(before) + bool(charged)
     demand(
         _expiries(after) == expiries,
         f"{after.name} counts {_expiries(after)} expiries, and had {expiries}",
     )
-    may_be_done = isinstance(after.state, OPEN) and not change.after.is_undo
+    may_be_done = isinstance(after.state, OPEN) and not transition.after.is_undo
     full = after.counts.failures >= after.rules.threshold
     demand(
         not (full and (_goes_back(after) or may_be_done)),
@@ -554,72 +554,72 @@ def _goes_back(step: Step) -> bool:
     return isinstance(step.state, UndoPending | Undoing)
 
 
-def _requested_anew(change: Change, before: Step) -> bool:
+def _requested_anew(transition: Transition, before: Step) -> bool:
     """Whether an order goes on from Error whose external event was awaited before (SCH-12)."""
     waited = before.is_external and isinstance(before.state, NOT_STARTED)
-    return _leaves_error(change) and not change.after.is_undo and waited
+    return _leaves_error(transition) and not transition.after.is_undo and waited
 
 
-def _leaves_error(change: Change) -> bool:
-    was, now = change.before.state, change.after.state
+def _leaves_error(transition: Transition) -> bool:
+    was, now = transition.before.state, transition.after.state
     return isinstance(was, InError) and not isinstance(now, InError)
 
 
-def _expired(change: Change, before: Step) -> bool:
+def _expired(transition: Transition, before: Step) -> bool:
     """Whether a supervisor says that the time of the step's attempt is up."""
-    after = change.after.step(before.name)
+    after = transition.after.step(before.name)
     is_over = isinstance(before.state, UnderWay) and not isinstance(after.state, UnderWay)
-    by_supervisor = change.entry.actor.startswith("supervisor/")
+    by_supervisor = transition.entry.actor.startswith("supervisor/")
     return by_supervisor and is_over and not isinstance(after.state, RequestCancelled)
 
 
-def check_charged(handler: Handler, change: Change) -> None:
+def check_charged(handler: Handler, transition: Transition) -> None:
     """Check that an attempt is charged if, and only if, an agent reported its begin (SUP-3)."""
-    if handler.job.kind != "sweep" or change.before is None:
+    if handler.job.kind != "sweep" or transition.before is None:
         return
     reports = [row for answer in handler.log for row in health_in(answer)]
     reported = {request for row in reports for request in row.begun}
-    over = [step for step in change.before.in_state(UnderWay) if _expired(change, step)]
+    over = [step for step in transition.before.in_state(UnderWay) if _expired(transition, step)]
     expired = {
-        step.name: step.is_external or request_id_of(change.before.order_id, step) in reported
+        step.name: step.is_external or request_id_of(transition.before.order_id, step) in reported
         for step in over
     }
-    counted = change.after.failures - change.before.failures
+    counted = transition.after.failures - transition.before.failures
     demand(
         counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)"
     )
     for name, begun in expired.items():
-        before, after = change.before.step(name), change.after.step(name)
-        taken_back = change.after.is_undo and isinstance(before.state, BEING_DONE)
+        before, after = transition.before.step(name), transition.after.step(name)
+        taken_back = transition.after.is_undo and isinstance(before.state, BEING_DONE)
         charged = _expiries(after) > _expiries(before)
         demand(
             taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)"
         )
 
 
-def check_blamed(handler: Handler, change: Change) -> None:
+def check_blamed(handler: Handler, transition: Transition) -> None:
     """Check that only a fault of a step's own service requests the undo, and does (SUP-3).
 
     What a gateway turned away is for an operator, whatever becomes of other requests.
     """
-    if handler.job.kind != "sweep" or change.before is None:
+    if handler.job.kind != "sweep" or transition.before is None:
         return
     faults = [fault for answer in handler.log for row in health_in(answer) for fault in row.faults]
     by_gateway = {request for fault in faults if fault.by_gateway for request in fault.requests}
-    over = [step for step in change.before.in_state(AtWork) if _expired(change, step)]
+    over = [step for step in transition.before.in_state(AtWork) if _expired(transition, step)]
     turned_away = {
-        step.name for step in over if request_id_of(change.before.order_id, step) in by_gateway
+        step.name for step in over if request_id_of(transition.before.order_id, step) in by_gateway
     }
     failed = [
         step
-        for step in _failed(change.after)
+        for step in _failed(transition.after)
         if step.name in _names(over) and step.rules.on_failure is OnFailure.UNDO
     ]
     blamed = _names(failed) & turned_away - _names(filter(_is_for_operator, failed))
     demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
     asks = _names(failed) - turned_away
-    ended = [event for event in change.entry.events if isinstance(event, OrderEnded)]
-    stays = ended and not _passed_pivots(change.after)
+    ended = [event for event in transition.entry.events if isinstance(event, OrderEnded)]
+    stays = ended and not _passed_pivots(transition.after)
     demand(
         not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
     )
@@ -629,14 +629,16 @@ def _is_for_operator(step: StepIn[Any]) -> bool:
     return bool(step.state.operator_decides)
 
 
-def check_undo(handler: Handler, change: Change) -> None:
+def check_undo(handler: Handler, transition: Transition) -> None:
     """Check that a supervisor undoes no order: it leaves that to a scheduler (SUP-6)."""
-    if handler.job.kind != "sweep" or change.before is None:
+    if handler.job.kind != "sweep" or transition.before is None:
         return
-    was, now = change.before.direction, change.after.direction
-    over = _names(step for step in change.before.in_state(UnderWay) if _expired(change, step))
-    known = _names(filter(_goes_back, change.before.steps))
-    begun = _names(filter(_goes_back, change.after.steps)) - known - over
+    was, now = transition.before.direction, transition.after.direction
+    over = _names(
+        step for step in transition.before.in_state(UnderWay) if _expired(transition, step)
+    )
+    known = _names(filter(_goes_back, transition.before.steps))
+    begun = _names(filter(_goes_back, transition.after.steps)) - known - over
     demand(was is now and not begun, f"the supervisor begins to undo: {now} {begun} (SUP-6)")
 
 
@@ -671,37 +673,37 @@ def _alerted_once(world: World) -> None:
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 
 
-def check_commit(world: World, change: Change) -> None:
+def check_commit(world: World, transition: Transition) -> None:
     """Check a write at the moment at which the store carries it out."""
     stored = world.order()
-    if change.before is None or stored is None:
+    if transition.before is None or stored is None:
         demand(stored is None, "an order was written over a recorded one")
         return
-    demand(change.before.version == stored.version, "a change was written over another one")
-    _nothing_begun_after_a_failure(change)
-    _nothing_begun_while_it_is_held(change)
-    _nothing_done_again(change)
-    _deadlines_move_by_the_time_held(change)
-    _cancelled_in_time(world, change)
-    for step in change.before.steps:
-        _answered_in_its_time(change, step)
-    _by_one_who_knows_it(world, change)
-    _out_of_error_by_people(change)
-    check_alert(change)
-    _comes_to_something(change)
-    _tells_what_changed(change)
-    _keeps_its_place(world, change)
-    _failures_counted_once(change)
-    for step in change.after.steps:
-        _attempted_by_the_rules(world, change, step)
-        _counted_by_the_rules(change, step)
-    for step in change.before.in_state(UnderWay):
-        _over_in_time(world, change, step)
+    demand(transition.before.version == stored.version, "a change was written over another one")
+    _nothing_begun_after_a_failure(transition)
+    _nothing_begun_while_it_is_held(transition)
+    _nothing_done_again(transition)
+    _deadlines_move_by_the_time_held(transition)
+    _cancelled_in_time(world, transition)
+    for step in transition.before.steps:
+        _answered_in_its_time(transition, step)
+    _by_one_who_knows_it(world, transition)
+    _out_of_error_by_people(transition)
+    check_alert(transition)
+    _comes_to_something(transition)
+    _tells_what_changed(transition)
+    _keeps_its_place(world, transition)
+    _failures_counted_once(transition)
+    for step in transition.after.steps:
+        _attempted_by_the_rules(world, transition, step)
+        _counted_by_the_rules(transition, step)
+    for step in transition.before.in_state(UnderWay):
+        _over_in_time(world, transition, step)
 
 
-def _over_in_time(world: World, change: Change, step: StepIn[UnderWay]) -> None:
+def _over_in_time(world: World, transition: Transition, step: StepIn[UnderWay]) -> None:
     """An attempt ends by a reply in its time, or by a supervisor after it (SCH-6, SUP-2)."""
-    now, actor = change.after.step(step.name), change.entry.actor
+    now, actor = transition.after.step(step.name), transition.entry.actor
     if now and isinstance(now.state, UnderWay) and now.counts.attempts == step.counts.attempts:
         return  # this change is not about it
     by_supervisor = actor.startswith("supervisor/")
@@ -714,51 +716,51 @@ def _over_in_time(world: World, change: Change, step: StepIn[UnderWay]) -> None:
             world.now > step.state.complete_by,
             "a step was called expired whose time had not passed",
         )
-        _due_again(change, step.name)
+        _due_again(transition, step.name)
     else:
-        named = [getattr(event, "step", None) for event in change.entry.events]
+        named = [getattr(event, "step", None) for event in transition.entry.events]
         demand(step.name in named, f"an attempt of {step.name} ended without a reply (SCH-2)")
-        in_time = change.entry.at <= step.state.complete_by + world.deployed.tolerance
+        in_time = transition.entry.at <= step.state.complete_by + world.deployed.tolerance
         demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
-def _due_again(change: Change, name: str) -> None:
+def _due_again(transition: Transition, name: str) -> None:
     """A step that is tried again says by when that attempt should be over (SUP-3).
 
     The request to undo the order is another thing: what is undone then is not tried again.
     """
-    if change.before.direction is not change.after.direction:
+    if transition.before.direction is not transition.after.direction:
         return
-    for step in _to_be_tried(change.after):
-        by = (step.not_before or change.entry.at) + step.rules.timeout
+    for step in _to_be_tried(transition.after):
+        by = (step.not_before or transition.entry.at) + step.rules.timeout
         right = step.name != name or step.retry_by == by
         demand(right, f"{name} is tried again by {step.retry_by}, and not by {by} (SUP-3)")
 
 
-def _out_of_error_by_people(change: Change) -> None:
+def _out_of_error_by_people(transition: Transition) -> None:
     """What has failed stays so until an operator acts, or the customer cancels it (SUB-8)."""
-    actor = change.entry.actor
+    actor = transition.entry.actor
     by_people = actor.startswith("operator/") or actor == CUSTOMER
-    demand(by_people or not _leaves_error(change), f"{actor} took the order out of Error")
+    demand(by_people or not _leaves_error(transition), f"{actor} took the order out of Error")
 
 
-def _comes_to_something(change: Change) -> None:
+def _comes_to_something(transition: Transition) -> None:
     """A claim begins something, or ends it; else it would write nothing (SCH-2)."""
-    if change.entry.event in {"claimed", "step-started"}:
-        ran = change.before.in_state(UnderWay)
-        begun = [step for step in change.after.in_state(UnderWay) if step not in ran]
-        demand(begun, f"“{change.entry.event}”, and nothing has begun")
+    if transition.entry.event in {"claimed", "step-started"}:
+        ran = transition.before.in_state(UnderWay)
+        begun = [step for step in transition.after.in_state(UnderWay) if step not in ran]
+        demand(begun, f"“{transition.entry.event}”, and nothing has begun")
 
 
-def _tells_what_changed(change: Change) -> None:
+def _tells_what_changed(transition: Transition) -> None:
     """The history tells of each attempt that begins, each step done or undone, and each end."""
-    before, after = change.before, change.after
+    before, after = transition.before, transition.after
     running = after.in_state(UnderWay)
-    begun = {step.name for step in running if _attempts_in(change, step.name) > 0}
-    done, undone = _names(_newly(Completed, change)), _names(_newly(Undone, change))
+    begun = {step.name for step in running if _attempts_in(transition, step.name) > 0}
+    done, undone = _names(_newly(Completed, transition)), _names(_newly(Undone, transition))
     done_events = StepCompleted | ExternalEventRecorded | StepSettled
     expected: dict[Any, set[str]] = {StepStarted: begun, done_events: done, StepUndone: undone}
-    happened: tuple[Any, ...] = tuple(change.entry.events)
+    happened: tuple[Any, ...] = tuple(transition.entry.events)
     for kind, names in expected.items():
         recorded_events = {event.step for event in happened if isinstance(event, kind)}
         demand(
@@ -768,23 +770,23 @@ def _tells_what_changed(change: Change) -> None:
     ended = after.has_ended and type(after.state) is not type(before.state)
     ends = [
         name_of(event)
-        for event in change.entry.events
+        for event in transition.entry.events
         if isinstance(event, OrderProcessed | OrderEnded)
     ]
     how = [_end_of(after)] if ended else []
     demand(ends == how, f"the order ends as {how}, and the history tells {ends}")
 
 
-def _attempts_in(change: Change, step: str) -> int:
+def _attempts_in(transition: Transition, step: str) -> int:
     """How many attempts at the step began."""
-    before, after = change.before.step(step), change.after.step(step)
+    before, after = transition.before.step(step), transition.after.step(step)
     return after.counts.attempts - before.counts.attempts
 
 
-def _newly(state: type[State], change: Change) -> list[Step]:
+def _newly(state: type[State], transition: Transition) -> list[Step]:
     """The steps that came into the state."""
-    was = _names(change.before.in_state(state))
-    return [step for step in change.after.in_state(state) if step.name not in was]
+    was = _names(transition.before.in_state(state))
+    return [step for step in transition.after.in_state(state) if step.name not in was]
 
 
 def _end_of(order: OrderAggregate) -> str:
@@ -795,12 +797,12 @@ def _settled(order: OrderAggregate) -> set[str]:
     return _names(order.in_state(SettledStep))
 
 
-def _keeps_its_place(world: World, change: Change) -> None:
+def _keeps_its_place(world: World, transition: Transition) -> None:
     """An order goes to the end of its queue when something has come of it (SCH-11).
 
     So it does when somebody has acted on it.
     """
-    before, after, now = change.before, change.after, change.entry.at
+    before, after, now = transition.before, transition.after, transition.entry.at
     settled = _settled(before) != _settled(after)
     turned = before.direction is not after.direction
     released = before.hold and not after.hold
@@ -811,14 +813,14 @@ def _keeps_its_place(world: World, change: Change) -> None:
     place = until or (now if anew else min(before.derived.ready_since, now))
     demand(
         after.derived.ready_since == place,
-        f"“{change.entry.event}”: waits since {after.derived.ready_since}: {place}",
+        f"“{transition.entry.event}”: waits since {after.derived.ready_since}: {place}",
     )
 
 
-def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
+def _attempted_by_the_rules(world: World, transition: Transition, after: Step) -> None:
     """Attempts grow by one, take their timeout, and begin when they may (SUP-3, UND-2)."""
-    before, now = change.before.step(after.name), change.entry.at
-    begun, attempts = _attempts_in(change, after.name), after.counts.attempts
+    before, now = transition.before.step(after.name), transition.entry.at
+    begun, attempts = _attempts_in(transition, after.name), after.counts.attempts
     demand(begun in (0, 1), f"{after.name}: {begun} attempts at a time, now {attempts}")
     if not begun:
         return
@@ -826,12 +828,12 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
         attempts <= world.deployed.most_attempts, f"{after.name} is tried for the {attempts}th time"
     )
     _stays_where_its_key_is_known(world, before, after)
-    _apart_from_the_last(world, change, after)
+    _apart_from_the_last(world, transition, after)
     demand(
         after.complete_by == now + after.rules.timeout,
         f"{after.name} has until {after.complete_by}, begun at {now}",
     )
-    late = change.entry.event == "claimed" or before.complete_by is None
+    late = transition.entry.event == "claimed" or before.complete_by is None
     demand(
         not late or (before.not_before or now) <= now,
         f"{after.name} begun before {before.not_before}",
@@ -845,16 +847,16 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
         )
 
 
-def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
+def _apart_from_the_last(world: World, transition: Transition, after: Step) -> None:
     """What has counted as no failure is repeated after a pause that grows (SCH-16)."""
     before = [event for entry in world.history() for event in entry.events]
-    uncounted = _uncounted([*before, *change.entry.events], after)
+    uncounted = _uncounted([*before, *transition.entry.events], after)
     began = max((entry.at for entry in world.history() if _begins(entry, after)), default=NEVER)
     if uncounted:
         least = timedelta(seconds=min(2 ** (uncounted - 1) / 4, 300))
         demand(
-            change.entry.at >= began + least,
-            f"{after.name} begun at {began}, and again at {change.entry.at} (SCH-16)",
+            transition.entry.at >= began + least,
+            f"{after.name} begun at {began}, and again at {transition.entry.at} (SCH-16)",
         )
 
 
@@ -913,47 +915,52 @@ def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> No
         )
 
 
-def check_answered(handler: Handler, change: Change) -> None:
+def check_answered(handler: Handler, transition: Transition) -> None:
     """Check what a reply changes: the step that it names, at its current attempt (SCH-6)."""
-    if handler.job.kind != "reply" or change.before is None:
+    if handler.job.kind != "reply" or transition.before is None:
         return
     reply = decode(AgentReply, handler.job.body)
     named = (reply.order_id, reply.step, reply.attempt, handler.job.agent)
-    answered = [step for step in change.before.in_state(AtWork) if step not in change.after.steps]
+    answered = [
+        step for step in transition.before.in_state(AtWork) if step not in transition.after.steps
+    ]
     others = [
         step.name
         for step in answered
-        if (change.after.order_id, step.name, step.counts.attempts, step.agent) != named
+        if (transition.after.order_id, step.name, step.counts.attempts, step.agent) != named
     ]
     demand(
         not others, f"a reply to attempt {reply.attempt} of {reply.step} changed {others} (SCH-6)"
     )
-    _keeps_the_pause(change, reply)
+    _keeps_the_pause(transition, reply)
 
 
-def _keeps_the_pause(change: Change, reply: AgentReply) -> None:
+def _keeps_the_pause(transition: Transition, reply: AgentReply) -> None:
     """A step waits for as long as its agent says, unless that is one instance's circuit (AGT-8)."""
-    turned = reply.action == "do" and change.after.is_undo
+    turned = reply.action == "do" and transition.after.is_undo
     named = reply.outcome == "notAttempted" and not reply.circuit_open and reply.retry_after
     if named and not turned:
-        until = change.entry.at + timedelta(seconds=named)
-        step = change.after.step(reply.step)
+        until = transition.entry.at + timedelta(seconds=named)
+        step = transition.after.step(reply.step)
         kept = step.counts.attempts == reply.attempt and (step.not_before or NEVER) >= until
         demand(kept, f"{reply.step} waits until {step.not_before}, and not until {until} (AGT-8)")
 
 
-def _nothing_begun_after_a_failure(change: Change) -> None:
-    being_done = [*change.after.in_state(Running), *change.after.in_state(AwaitingExternalEvent)]
-    begun = [step.name for step in being_done if _has_begun(change, step)]
+def _nothing_begun_after_a_failure(transition: Transition) -> None:
+    being_done = [
+        *transition.after.in_state(Running),
+        *transition.after.in_state(AwaitingExternalEvent),
+    ]
+    begun = [step.name for step in being_done if _has_begun(transition, step)]
     demand(
-        not (begun and _failed(change.after)),
+        not (begun and _failed(transition.after)),
         f"{begun} begun although another step has failed (SCH-12)",
     )
 
 
-def _has_begun(change: Change, step: Step) -> bool:
+def _has_begun(transition: Transition, step: Step) -> bool:
     """Whether the attempt that is under way after the change was not before it."""
-    before = change.before.step(step.name)
+    before = transition.before.step(step.name)
     ran = before is not None and isinstance(before.state, UnderWay)
     return not (ran and before.counts.attempts == step.counts.attempts)
 
@@ -963,23 +970,23 @@ def _failed(order: OrderAggregate) -> list[StepIn[Any]]:
     return [step for step in order.steps if isinstance(step.state, FAILED)]
 
 
-def _nothing_begun_while_it_is_held(change: Change) -> None:
+def _nothing_begun_while_it_is_held(transition: Transition) -> None:
     """What runs while an order is held ran before (OPR-7)."""
-    begun = [step.name for step in change.after.steps if _attempts_in(change, step.name)]
+    begun = [step.name for step in transition.after.steps if _attempts_in(transition, step.name)]
     demand(
-        not (begun and change.before.hold),
+        not (begun and transition.before.hold),
         f"{begun} begun although the order is held (OPR-7)",
     )
 
 
-def _deadlines_move_by_the_time_held(change: Change) -> None:
+def _deadlines_move_by_the_time_held(transition: Transition) -> None:
     """What is awaited has the time that it had when the order was held, and counts none (OPR-7)."""
-    hold = change.before.hold
+    hold = transition.before.hold
     if hold is None:
         return
-    by = change.entry.at - hold.since if change.entry.event == "released" else timedelta()
-    for step in change.before.in_state(AwaitingExternalEvent):
-        after, due = change.after.step(step.name), step.state.complete_by
+    by = transition.entry.at - hold.since if transition.entry.event == "released" else timedelta()
+    for step in transition.before.in_state(AwaitingExternalEvent):
+        after, due = transition.after.step(step.name), step.state.complete_by
         demand(
             after.complete_by in (None, due + by),
             f"{step.name} was due {due}, and is {after.complete_by}: "
@@ -989,28 +996,28 @@ def _deadlines_move_by_the_time_held(change: Change) -> None:
         demand(counted <= 0, f"{step.name} counts a failure while the order is held (OPR-7)")
 
 
-def check_held(handler: Handler, change: Change) -> None:
+def check_held(handler: Handler, transition: Transition) -> None:
     """Check that a scheduler sends nothing to an agent that was paused at its last look (OPR-9)."""
-    if change.before is None:
+    if transition.before is None:
         return
     health = next((health_in(entry) for entry in reversed(handler.log) if is_health(entry)), [])
-    begun = [step for step in change.after.in_state(UnderWay) if _has_begun(change, step)]
-    held = [step.agent for step in begun if pause_of(health, step.agent, change.entry.at)]
-    demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
+    begun = [step for step in transition.after.in_state(UnderWay) if _has_begun(transition, step)]
+    held = [step.agent for step in begun if pause_of(health, step.agent, transition.entry.at)]
+    demand(not held, f"“{transition.entry.event}” sends requests to {held}, which is held (OPR-9)")
 
 
-def _cancelled_in_time(world: World, change: Change) -> None:
+def _cancelled_in_time(world: World, transition: Transition) -> None:
     """A customer cancels until the step begins that the endpoint names (SUB-8)."""
-    if change.entry.actor != CUSTOMER:
+    if transition.entry.actor != CUSTOMER:
         return
-    until = world.deployed.endpoint_of(change.before.workflow).cancel_until
-    step = change.before.step(until)
+    until = world.deployed.endpoint_of(transition.before.workflow).cancel_until
+    step = transition.before.step(until)
     demand(not step.counts.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
 
 
-def _answered_in_its_time(change: Change, before: Step) -> None:
+def _answered_in_its_time(transition: Transition, before: Step) -> None:
     """An answer counts, early or late, until somebody has given up, and never later (ANS-2)."""
-    after, was = change.after.step(before.name), change.before
+    after, was = transition.after.step(before.name), transition.before
     is_done = isinstance(after.state, Completed) and not isinstance(before.state, Completed)
     if not before.is_external or not is_done:
         return
@@ -1020,27 +1027,27 @@ def _answered_in_its_time(change: Change, before: Step) -> None:
         f"{before.name} was {before.state} in an order that was {was.state}, "
         f"{was.direction}, and is Completed (ANS-4)",
     )
-    requester = change.entry.actor.partition("/")[0]
+    requester = transition.entry.actor.partition("/")[0]
     demand(requester == "operator", f"{requester} has completed {before.name} (ANS-1)")
 
 
-def _nothing_done_again(change: Change) -> None:
+def _nothing_done_again(transition: Transition) -> None:
     """What is completed is only ever undone (SCH-9)."""
-    open_now = {step.name for step in change.after.steps if isinstance(step.state, OPEN)}
-    again = _names(change.before.in_state(Completed)) & open_now
+    open_now = {step.name for step in transition.after.steps if isinstance(step.state, OPEN)}
+    again = _names(transition.before.in_state(Completed)) & open_now
     demand(not again, f"{again} completed, and to be done again (SCH-9)")
 
 
-def _by_one_who_knows_it(world: World, change: Change) -> None:
+def _by_one_who_knows_it(world: World, transition: Transition) -> None:
     """A scheduler leaves alone what is newer than it knows: workflows, and providers (FLT-12)."""
-    role, _, slot = change.entry.actor.partition("/")
+    role, _, slot = transition.entry.actor.partition("/")
     if role != "scheduler":
         return
     demand(
-        not _is_newer(change.before, world.deployed.known_to(slot)),
+        not _is_newer(transition.before, world.deployed.known_to(slot)),
         f"{slot} changed an order that it does not know",
     )
-    given_up = [step for step in _failed(change.after) if step.key and step.key.provider]
+    given_up = [step for step in _failed(transition.after) if step.key and step.key.provider]
     of_others = [step.name for step in given_up if not world.deployed.has_agent(slot, step.agent)]
     demand(not of_others, f"{slot} gave up {of_others}, whose provider it does not know (FLT-12)")
 

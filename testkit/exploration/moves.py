@@ -8,8 +8,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from engine.decisions.changes import Change
 from engine.decisions.operator_actions import possible, why_customer_cannot_cancel
+from engine.decisions.transitions import Transition
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
 from engine.domain.keys import bucket_of
 from engine.domain.messages import BusMessage
@@ -465,40 +465,40 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
         yield Move(f"{label}, and crashes before its message is settled", crashed, fault=True)
 
 
-def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
-    what = f"commits “{change.entry.event}”"
-    invariants.check_answered(handler, change)
-    invariants.check_charged(handler, change)
-    invariants.check_blamed(handler, change)
-    invariants.check_undo(handler, change)
-    invariants.check_held(handler, change)
-    check_turn(world, handler, change)
+def _commit(world: World, handler: Handler, transition: Transition) -> Iterator[Outcome]:
+    what = f"commits “{transition.entry.event}”"
+    invariants.check_answered(handler, transition)
+    invariants.check_charged(handler, transition)
+    invariants.check_blamed(handler, transition)
+    invariants.check_undo(handler, transition)
+    invariants.check_held(handler, transition)
+    check_turn(world, handler, transition)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
-    written = _write(world, change)
+    written = _write(world, transition)
     if written is None:
         yield f"{what}: another writer was first", world, conflict, False
     else:
         after, snapshot = written
-        check_capacity(after, change)
+        check_capacity(after, transition)
         yield what, after, Returned(snapshot), False
         yield f"{what}, the answer is lost", after, away, True
         yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True
     yield f"{what}: the store is away", world, away, True
-    landing = tuple(sorted([*world.landing, change], key=repr))
+    landing = tuple(sorted([*world.landing, transition], key=repr))
     yield f"{what}: no answer, it may arrive later", world.but(landing=landing), away, True
 
 
-def _write(world: World, change: Change) -> tuple[World, Any] | None:
+def _write(world: World, transition: Transition) -> tuple[World, Any] | None:
     store = world.store()
     try:
-        snapshot = settled(store.commit(change))
+        snapshot = settled(store.commit(transition))
     except ConflictError:
         return None
-    order_id = change.after.order_id
+    order_id = transition.after.order_id
     after = world.but(
         rows=Rows(store.rows[bucket_of(world.order_id)]), landed=world.landed - {order_id}
     )
-    invariants.check_commit(world.about(order_id), change)
+    invariants.check_commit(world.about(order_id), transition)
     return after.saying(after.begun), snapshot
 
 
@@ -626,8 +626,8 @@ _OUTCOMES: Mapping[str, Any] = {
 
 
 def _landings(world: World) -> Iterator[Move]:
-    for change in dict.fromkeys(map(id, world.landing)):
-        arriving = next(landing for landing in world.landing if id(landing) == change)
+    for transition in dict.fromkeys(map(id, world.landing)):
+        arriving = next(landing for landing in world.landing if id(landing) == transition)
         rest = world.but(
             landing=tuple(landing for landing in world.landing if landing is not arriving)
         )
@@ -640,11 +640,11 @@ def _landings(world: World) -> Iterator[Move]:
         )
 
 
-def _as_landed(world: World, change: Change) -> World:
+def _as_landed(world: World, transition: Transition) -> World:
     """The world in which this write was a late one; schedulers had to take its slot for free."""
     if not world.deployed.believing:
         return world
-    return world.but(landed=world.landed | {change.after.order_id})
+    return world.but(landed=world.landed | {transition.after.order_id})
 
 
 def _tick(world: World, *, in_time: bool) -> Move | None:

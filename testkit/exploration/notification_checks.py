@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.decisions.operator_actions import possible
+from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.causes import group_of
 from engine.domain.effects import Doubt
 from engine.domain.events import OrderEnded, StepCompleted, StepSettled, StepStarted
@@ -47,17 +47,18 @@ def stands(step: Step) -> bool:
     return step.rules.undoable and (to_be_undone or doubtful)
 
 
-def check_alert(change: Change) -> None:
+def check_alert(transition: Transition) -> None:
     """Check that who ends an order in `Error` tells operators what stands and what they can do."""
-    before, after = change.before, change.after
-    of_ends = [event for event in alerts.of(after, change.entry) if event.type in OF_ENDS]
+    before, after = transition.before, transition.after
+    of_ends = [event for event in alerts.of(after, transition.entry) if event.type in OF_ENDS]
     alert, *more = of_ends or [None]
     ended = isinstance(after.state, InError) and not isinstance(before.state, InError)
     demand(
-        bool(alert) == ended and not more, f"“{change.entry.event}”, and alerts: {[alert, *more]}"
+        bool(alert) == ended and not more,
+        f"“{transition.entry.event}”, and alerts: {[alert, *more]}",
     )
     if alert and isinstance(after.state, InError):
-        _says_what_is(after, after.state.outcome, change.entry, alert)
+        _says_what_is(after, after.state.outcome, transition.entry, alert)
 
 
 def _says_what_is(

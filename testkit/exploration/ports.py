@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.health import HealthReporter
-from engine.decisions.changes import Change, Note, OperatorEvent
+from engine.decisions.transitions import Note, OperatorEvent, Transition
 from engine.domain.errors import CircuitOpenError, UnavailableError
 from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
@@ -30,13 +30,13 @@ class Store:
         """See `OrderStore.load`."""
         return await PortCall("load", (order_id,))
 
-    async def commit(self, change: Change) -> Any:
+    async def commit(self, transition: Transition) -> Any:
         """See `OrderStore.commit`."""
-        return await PortCall("commit", (change,))
+        return await PortCall("commit", (transition,))
 
-    async def committed(self, change: Change) -> Any:
+    async def committed(self, transition: Transition) -> Any:
         """See `OrderStore.committed`."""
-        return await PortCall("committed", (change,))
+        return await PortCall("committed", (transition,))
 
     async def note(self, note: Note) -> None:
         """See `OrderStore.note`."""

@@ -25,10 +25,10 @@ def restored(world: World) -> World:
     at, rows = world.copied or (world.now, world.rows)
     deployed = world.deployed
     copy = Copied(at=at, agents=deployed.business.agents, clock_tolerance=deployed.tolerance)
-    change = copies.restored(rows.order, REQUEST, copy, world.now)
+    transition = copies.restored(rows.order, REQUEST, copy, world.now)
     bucket, store = bucket_of(world.order_id), MemoryStateStore()
     store.rows = {bucket: {key: row for key, row in rows.items() if "|history|" in key}}
-    settled(store.commit(change.identified(f"~{world.ids + 1}~")))
+    settled(store.commit(transition.identified(f"~{world.ids + 1}~")))
     return world.but(
         rows=Rows(store.rows[bucket]),
         copied=None,

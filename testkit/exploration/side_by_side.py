@@ -1,6 +1,6 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
-from engine.decisions.changes import Change
+from engine.decisions.transitions import Transition
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.steps import StepIn
@@ -12,15 +12,15 @@ from testkit.exploration.violations import demand
 from testkit.exploration.world import Sent, World
 
 
-def check_turn(world: World, handler: Handler, change: Change) -> None:
+def check_turn(world: World, handler: Handler, transition: Transition) -> None:
     """Check that of several orders the first is claimed: the urgent, then the oldest.
 
     Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
     of time have waited equally long. Whoever has not looked knows only of those orders of which its
     process has heard.
     """
-    claimed = change.before
-    if not world.deployed.believing or claimed is None or change.entry.event != "claimed":
+    claimed = transition.before
+    if not world.deployed.believing or claimed is None or transition.entry.event != "claimed":
         return
     found = _found(handler)
     for part in world.parts():
@@ -68,7 +68,7 @@ def _needs(order: OrderAggregate) -> set[str]:
     return {step.rules.capability for step in idle}
 
 
-def check_capacity(after: World, change: Change) -> None:
+def check_capacity(after: World, transition: Transition) -> None:
     """Check that no more orders are at an agent than it has slots (WRK-2).
 
     It has as many for each process that looks for itself.
@@ -76,14 +76,14 @@ def check_capacity(after: World, change: Change) -> None:
     An order of which the answer is there, or the time is over, is at no agent any more, whatever
     its records say. A claim that arrives late takes a slot that others had to take for free.
     """
-    if not after.deployed.believing or change.entry.event != "claimed":
+    if not after.deployed.believing or transition.entry.event != "claimed":
         return
     parts = [part for part in after.parts() if part.order_id not in after.landed]
     orders = [order for part in parts if (order := part.order())]
     answered = {
         order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)
     }
-    for agent in {step.agent for step in change.after.in_state(UnderWay)}:
+    for agent in {step.agent for step in transition.after.in_state(UnderWay)}:
         running = (order for order in orders if _runs_at(order, agent, after))
         there = sum(order.order_id not in answered for order in running)
         capacity = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers

@@ -14,7 +14,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.keys import bucket_of, order_key
 from engine.domain.messages import request_id_of
 from engine.domain.orders import OrderAggregate
@@ -173,7 +173,7 @@ class World:
     """When somebody took a copy of the order, and of which rows."""
     restored: bool = False
     """Whether the store was lost, and the order restored."""
-    landing: tuple[Change, ...] = ()
+    landing: tuple[Transition, ...] = ()
     """Writes whose callers have given them up, and that may still arrive at the store."""
     landed: frozenset[str] = frozenset()
     """The orders whose last write was one of these; noted where it matters who takes whose slot."""
@@ -314,7 +314,7 @@ class World:
                 f"{sorted(self.faults)} {self.restored} {self._copy()}",
                 f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
                 f"{self.linked} {sorted(self.declined)} {self._rights()}",
-                *(text_of(change) for change in self.landing),
+                *(text_of(transition) for transition in self.landing),
                 *(
                     f"{slot} {text_of_belief(belief, self.now)}"
                     for slot, belief in sorted(self.beliefs.items())

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of
-from engine.storage.orders import of_change
+from engine.storage.orders import of_transition
 from engine.storage.tables import Put
 from operations.api.requests import ActRequest, AuditPage, OperatorRequest
 from testkit.memory import in_memory
@@ -32,7 +32,7 @@ async def with_an_order(**settings):
     clock = Clock()
     made = app(in_memory(clock=clock), **settings)
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    await made.engine.store.commit(Change(before=None, after=orders.new(), entry=entry))
+    await made.engine.store.commit(Transition(before=None, after=orders.new(), entry=entry))
     return made, clock
 
 
@@ -67,11 +67,11 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
     """So none is ever missing."""
     held = BY_NAME["hold"].act(claimed(), OperatorCommand(**GRACE), NOW)
     entry = HistoryEntry(at=NOW, actor="scheduler/i", events=some("claimed"))
-    others = Change(before=None, after=orders.new(), entry=entry)
+    others = Transition(before=None, after=orders.new(), entry=entry)
     for change, count in ((held, 1), (others, 0)):
-        rows = [acted for acted in of_change(change)[1] if acted.key.startswith("_acted|")]
+        rows = [acted for acted in of_transition(change)[1] if acted.key.startswith("_acted|")]
         assert len(rows) == count
-    (row,) = (acted.row for acted in of_change(held)[1] if acted.key.startswith("_acted|"))
+    (row,) = (acted.row for acted in of_transition(held)[1] if acted.key.startswith("_acted|"))
     assert row.key.endswith(f"|{ORDER_ID}|{held.after.version}")
     told = {"At": NOW, "Actor": "operator/grace", "Event": "held", "Detail": held.entry.detail}
     assert (row.order_id, row.data) == (ORDER_ID, told)

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from engine.alerts import events as alerts
 from engine.alerts.events import Acknowledgement, Alert
-from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.decisions.lists import summary
 from engine.decisions.operator_actions import OperatorCommand
+from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.events import OrderEnded
 from engine.domain.statuses import Outcome
 from engine.domain.work_index import IndexRow
@@ -41,7 +41,7 @@ def id_of(number):
 async def recorded(made, number, order):
     order = orders.having(order, order_id=id_of(number))
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
-    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
 
 
 def failed(reason, minutes=0):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from ulid import ULID
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.clocks import DECISIVE, ClockSample, SkewDetector, least_skew
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import buckets
@@ -337,7 +337,7 @@ async def test_who_has_a_clock_that_is_far_ahead_removes_nothing(world, host):
     app, order_id = world.app(retention_days=30), f"b03-{ULID.from_datetime(NOW)!s}"
     ended = world.made(to=orders.processed, updated_at=NOW, order_id=order_id)
     entry = HistoryEntry(at=NOW, actor="t", events=some("processed"))
-    await world.store.commit(Change(before=None, after=ended, entry=entry))
+    await world.store.commit(Transition(before=None, after=ended, entry=entry))
     host.ahead = 31 * 86_400.0
     assert await app.operations.services.retention.sweep() == 0
     world.now += seconds(host.ahead)

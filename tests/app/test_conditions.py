@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code

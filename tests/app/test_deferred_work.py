@@ -9,7 +9,7 @@ import pytest
 from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
 from engine.decisions.callback_actions import CallbackAnswer, answered
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.business import AgentDefinition
 from engine.domain.backoff import SHORTEST
 from engine.domain.effects import Done, InDoubt, NotDone
@@ -344,7 +344,7 @@ async def test_no_alert_says_that_the_order_waits_for_long():
     order = accepted(claimed(orders.new(ready_since=NOW - timedelta(hours=1))), NOW).after
     there = app(in_memory(clock=lambda: NOW + seconds(30)))
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await there.engine.store.commit(Change(before=None, after=order, entry=entry))
+    await there.engine.store.commit(Transition(before=None, after=order, entry=entry))
     assert await there.operations.stall_detector.check() <= timedelta()
 
 

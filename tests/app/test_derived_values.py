@@ -6,8 +6,8 @@ import pytest
 
 from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import CallbackAnswer
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.operator_actions import OperatorCommand
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.orders import Derived
 from engine.domain.statuses import ProcessState
 from engine.domain.submitted_order import OnFailure

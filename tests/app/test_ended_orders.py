@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.lists import ENDED_LISTS, LISTS, of_list, state_in
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of, newest_first
 from engine.domain.statuses import Outcome
-from engine.storage.orders import of_change
+from engine.storage.orders import of_transition
 from engine.storage.tables import Put
 from operations.api.requests import FindRequest, OperatorRequest, OrdersPage
 from operations.api.retention import erase
@@ -51,7 +51,7 @@ async def ended(made, number, end, *, minutes=0, **more):
     at = NOW + timedelta(minutes=minutes)
     order = end(order_id=id_of(number), updated_at=at, ready_since=at, **more)
     entry = HistoryEntry(at=at, actor="t", events=some("noted"))
-    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
 
 
 async def listed(made, **asked):
@@ -122,7 +122,7 @@ async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
     for state, rows in ((PROCESSED, 1), (UNDONE, 1), (orders.in_error, 0)):
         order = state()
         entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
-        after, operations = of_change(Change(before=None, after=order, entry=entry))
+        after, operations = of_transition(Transition(before=None, after=order, entry=entry))
         new = [
             operation.key
             for operation in operations

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import possible
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
@@ -134,7 +134,7 @@ async def test_the_page_of_the_order_offers_what_makes_sense_now():
     now = NOW
     there = app(in_memory(clock=lambda: now))
     entry = HistoryEntry(at=NOW, actor="t", events=some("failed"))
-    await there.engine.store.commit(Change(before=None, after=in_error(), entry=entry))
+    await there.engine.store.commit(Transition(before=None, after=in_error(), entry=entry))
     now = NOW + seconds(60)
     assert (await there.operations.orders.inspect(ORDER_ID)).actions == [
         "resubmit",

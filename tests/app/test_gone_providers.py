@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.declarations import business as core_business
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.domain.errors import RefusedError
 from engine.domain.events import Action, ActionTaken, Requeued
 from engine.domain.history import EVENT_INFO

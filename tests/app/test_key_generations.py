@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.changes import Change
+from engine.decisions.transitions import Transition
 from engine.declarations.business import AgentDefinition
 from engine.domain.effects import InDoubt, NotDone
 from engine.domain.messages import AgentRequest, decode
@@ -48,7 +48,7 @@ def ended(rules, **reply) -> OrderAggregate:
     return order
 
 
-def request_in(change: Change) -> AgentRequest:
+def request_in(change: Transition) -> AgentRequest:
     (message,) = change.messages
     return decode(AgentRequest, message.body)
 

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import LISTS
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.statuses import Outcome
 from operations.api.requests import OrdersPage
 from testkit.memory import in_memory

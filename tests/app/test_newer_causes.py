@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import summary
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.causes import Cause
 from engine.domain.events import StepFailed
 from engine.domain.messages import json_in

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain import work_index
 from engine.domain.messages import AgentRequest, OrderReady, decode

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.domain.statuses import NotClaimable
 from tests.support.builders import NOW, PROVIDERS, answer, claimed, orders, scheduler, timed_out
 from tests.support.builders import supervisor as recovery

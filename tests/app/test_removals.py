@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent
+from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
 from engine.storage.alert_log import AlertLog
@@ -62,7 +62,7 @@ async def with_an_order(table):
     archive = Archive(store, of_columns())
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     ended = orders.processed()
-    await store.commit(Change(before=None, after=ended, entry=entry))
+    await store.commit(Transition(before=None, after=ended, entry=entry))
     for number in range(3):
         await store.note(Note(note_id=f"n{number}", order_id=ORDER_ID, version=1, entry=entry))
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry, Note
+from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NothingSent
@@ -263,7 +263,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     for order, order_id in ((bad, ids[0]), (orders.new(), ids[1])):
         named = orders.having(order, order_id=order_id)
         entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-        await world.store.commit(Change(before=None, after=named, entry=entry))
+        await world.store.commit(Transition(before=None, after=named, entry=entry))
     one = replace(world.scheduler, rules=rules)
     world.now += seconds(60)
     await one.poll()

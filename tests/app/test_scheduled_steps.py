@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from engine.alerts.events import STALLED
-from engine.decisions.changes import NotClaimed
 from engine.decisions.conditions import EARLIEST, LATEST
+from engine.decisions.transitions import NotClaimed
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
 from engine.domain.causes import Code

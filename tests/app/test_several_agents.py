@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from operations.api.requests import BulkRequest, OrdersPage, PauseRequest
 from testkit import WorkflowTestEnvironment

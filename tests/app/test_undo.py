@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.domain.causes import step_failed
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest, decode

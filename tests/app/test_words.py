@@ -8,8 +8,8 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
-from engine.decisions.changes import HistoryEntry, Note, OperatorEvent
 from engine.decisions.lists import summary
+from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code

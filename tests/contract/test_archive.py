@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from ulid import ULID
 
-from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent
+from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition
 from engine.domain.errors import UnknownOrderError
 from engine.domain.keys import history_range, order_key, state_key
 from engine.domain.statuses import Outcome
@@ -60,7 +60,7 @@ class Kept:
         entry = HistoryEntry(
             at=made, actor="submission/i", events=some("submitted"), change_id=order_id
         )
-        await self.made.engine.store.commit(Change(before=None, after=order, entry=entry))
+        await self.made.engine.store.commit(Transition(before=None, after=order, entry=entry))
         entry = HistoryEntry(at=made, actor="t", events=some("noted"))
         all_notes = [
             Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry)

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from ulid import ULID
 
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.errors import InvalidError
 from engine.domain.keys import business_keys, key_in, order_key
 from engine.domain.statuses import ProcessState

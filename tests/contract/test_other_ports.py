@@ -21,7 +21,7 @@ from engine.azure.lease import BlobLeadership
 from engine.azure.messaging.queues import StorageQueue
 from engine.azure.settings import Settings, SettingsError
 from engine.azure.tables.store_clock import StoreClock
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.declarations.faults import FaultCode
 from engine.domain.errors import InvalidError, UnavailableError, UnknownMessageError
 from engine.domain.keys import sortable

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from engine.azure.clock import order_ids, utc_now
-from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent
+from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition
 from engine.domain import work_index
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.keys import LAST, bucket_of, history_key, order_key, state_key
@@ -52,14 +52,14 @@ def made(request):
     return made
 
 
-def submission(order_id=None, to=orders.pending, **details) -> Change:
+def submission(order_id=None, to=orders.pending, **details) -> Transition:
     """The first version of a new order, in this state."""
     order_id = order_id or new_id()
     order = to(order_id=order_id, **details)
     entry = HistoryEntry(
         at=NOW, actor="submission/i", events=some("submitted"), change_id=f"create-{order_id}"
     )
-    return Change(before=None, after=order, entry=entry)
+    return Transition(before=None, after=order, entry=entry)
 
 
 async def recorded(store, **details):
@@ -68,13 +68,13 @@ async def recorded(store, **details):
     return await store.load(change.after.order_id)
 
 
-def held(order) -> Change:
+def held(order) -> Transition:
     """Somebody puts the order on hold, which leaves its steps as they are."""
     after = orders.on_hold(order)
     return transition(order, after, HistoryEntry(at=NOW, actor="t", events=some("held")))
 
 
-def claim(order, change_id="claim-1") -> Change:
+def claim(order, change_id="claim-1") -> Transition:
     return scheduler.claim(order, NOW).identified(change_id)
 
 
@@ -195,7 +195,7 @@ async def test_a_property_that_becomes_null_is_gone(made):
     assert None not in (order.derived.locked_by, order.derived.complete_by)
     after = orders.processed(order, version=2)
     await made.engine.store.commit(
-        Change(
+        Transition(
             before=order,
             after=after,
             entry=HistoryEntry(at=NOW, actor="t", events=some("freed"), change_id="f"),

@@ -21,8 +21,8 @@ import click
 
 from development.differential.courses import Courses, wishes
 from engine.decisions import callback_actions as answers
-from engine.decisions.changes import Change
 from engine.decisions.operator_actions import OperatorAction
+from engine.decisions.transitions import Transition
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.public_api import rules as customers
 from operations.api import copies, retention
@@ -136,7 +136,7 @@ class Recorder:
             after = None
             try:
                 decision = decide(*args)
-                after = decision.after if isinstance(decision, Change) else None
+                after = decision.after if isinstance(decision, Transition) else None
             finally:
                 self._add(order and key_of(order), after, {**move, "at": at.isoformat()})
             return decision

@@ -56,8 +56,8 @@ def effect(order, entry):
 
 
 def foreseen(prospect):
-    change = prospect.change
-    return effect(change.after, change.entry) if change else None
+    transition = prospect.transition
+    return effect(transition.after, transition.entry) if transition else None
 
 
 class Judge:

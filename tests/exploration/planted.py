@@ -16,15 +16,15 @@ from agents.health import HealthReporter
 from agents.service import AgentService
 from engine.alerts import events as alerts
 from engine.decisions import claim as claim_decisions
-from engine.decisions import external_event, lists, proceed, repair, requests, transitions, undo
+from engine.decisions import drafts, external_event, lists, proceed, repair, requests, undo
 from engine.decisions import operator_actions as actions
 from engine.decisions import recover as recover_decisions
 from engine.decisions import reply as reply_decisions
 from engine.decisions.actions import release, restore, resubmit, settle
-from engine.decisions.changes import Change, change_of
+from engine.decisions.drafts import Draft
 from engine.decisions.proceed import Proceed
 from engine.decisions.reply import Delivery
-from engine.decisions.transitions import Draft
+from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.workflow import Workflows
 from engine.domain import backoff, derive, states, verbs, work_index
 from engine.domain.causes import Cause, Code
@@ -135,7 +135,7 @@ original_starts_at = OrderAggregate.starts_at
 original_proceed = Proceed.__call__
 original_requests = Proceed._requests
 original_recovered = supervisor_rules.recover
-original_end_anew = transitions.end
+original_end_anew = drafts.end
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = work_index.overdue
@@ -162,7 +162,7 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
 
     def claim(self, order, now, capacity):
         found = None if order.has_ended else claimed(order, now, capacity, self._scheduler())
-        return found and change_of(found, self._actor)
+        return found and transition_of(found, self._actor)
 
     return patch.object(SchedulerRules, "claim", claim)
 
@@ -213,7 +213,7 @@ def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
 
 def sends_before_it_writes() -> AbstractContextManager[Any]:
     async def commit(self, decision):
-        if isinstance(decision, Change):
+        if isinstance(decision, Transition):
             await self._send(decision)
             return await self._write(decision.identified(self._new_id()))
         return True
@@ -332,7 +332,7 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
 
 def an_end(end: Callable[..., Any]) -> AbstractContextManager[Any]:
     """How an order ends, wherever that is decided."""
-    places = (transitions, proceed, claim_decisions)
+    places = (drafts, proceed, claim_decisions)
     return _Both(*(patch.object(place, "end", end) for place in places))
 
 

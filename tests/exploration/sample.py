@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.keys import history_key
 from engine.domain.orders import OrderAggregate

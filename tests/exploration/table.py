@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.domain import events as e
 from engine.domain.keys import history_key
 from engine.domain.orders import OrderAggregate

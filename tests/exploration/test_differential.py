@@ -34,7 +34,7 @@ CHANGED = (
     ),
     changed(
         "a wake-up names another age",
-        "engine/decisions/transitions.py",
+        "engine/decisions/drafts.py",
         "since=after.derived.ready_since",
         "since=after.updated_at",
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.events import OrderProcessed, StepCompleted
 from engine.domain.states import Completed, Waiting
 from tests.exploration.table import not_allowed

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import engine.public_api.triggers
 import shop.triggers
 from engine.azure.messaging.queues import NO_XML
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Payload
 from engine.domain.causes import Cause
 from engine.domain.effects import RequestKey
@@ -28,7 +28,7 @@ from engine.domain.steps import Counts, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import OnFailure
 from engine.public_api.inbox import QueuedAnswer
 from engine.storage.order_rows import order_of, state_record
-from engine.storage.orders import columns_of_record, of_change, record_of
+from engine.storage.orders import columns_of_record, of_transition, record_of
 from engine.storage.outbox import EVENT
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.step_rows import EFFECTS, WAITS
@@ -238,7 +238,7 @@ def test_a_submission_is_read_or_refused_and_what_is_read_can_be_stored(terms, b
     if accepted is None:
         return
     change = new_order(*accepted, terms, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
-    for write in of_change(change)[1]:
+    for write in of_transition(change)[1]:
         assert record_of(as_stored(write)) == write.row
 
 
@@ -268,7 +268,7 @@ def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantit
     assert message.to_json().isascii()
     assert read(message.to_json().encode(), TERMS) == accepted
     change = new_order(message, workflow, TERMS, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
-    for write in of_change(change)[1]:
+    for write in of_transition(change)[1]:
         assert record_of(as_stored(write)) == write.row
 
 
@@ -398,7 +398,7 @@ def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
     change = new_order(
         *read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s"
     )
-    write = of_change(change)[1][0]
+    write = of_transition(change)[1][0]
     with pytest.raises(UnreadableRowError, match="has schema version"):
         record_of(as_stored(write, SchemaVersion=version))
 

@@ -28,15 +28,15 @@ ROLES = (
         statement="FLT-7",
         fault="a write whose answer was lost counts as a lost race",
         file="engine/storage/unit_of_work.py",
-        old="            if await self.store.committed(change):\n                return True\n",
+        old="            if await self.store.committed(transition):\n                return True\n",
         new="",
         tests=(f"{APP}services.py::test_a_lost_answer_is_not_taken_for_a_lost_race",),
     ),
     Mutant(
         fault="the log says what operators and services wrote",
         file="engine/storage/unit_of_work.py",
-        old='"event": change.entry.event,',
-        new='"event": change.entry.event, "detail": change.entry.detail,',
+        old='"event": transition.entry.event,',
+        new='"event": transition.entry.event, "detail": transition.entry.detail,',
         tests=(f"{APP}services.py::test_the_log_says_nothing_that_a_service_or_a_person_wrote",),
     ),
     Mutant(

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.effects import InDoubt, NothingSent
 from engine.domain.states import Completed, Failed
 from engine.domain.statuses import Direction, OrderStatus, Outcome, ProcessState
@@ -276,7 +276,7 @@ def test_what_cannot_be_undone_is_not_built_as_undone():
     order = orders.in_error(steps=[step], outcome=Outcome.UNDONE)
     assert order.direction is Direction.UNDO
     assert order.process_state is ProcessState.ERROR
-    assert Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", events=()))
+    assert Transition(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", events=()))
 
 
 def test_an_attempt_has_its_timeout_unless_its_deadline_is_given():

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.errors import QueueRefusedError
 from engine.domain.statuses import ProcessState
 from scheduler.admission import PROBE_REQUESTS

@@ -13,8 +13,8 @@ import pytest
 
 import engine.storage.claim_lanes
 from engine.alerts.conditions import MAX_ORDERS
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.keys import bucket_of, history_key
 from engine.storage.orders import columns_of_record

@@ -7,9 +7,9 @@ from engine.azure.clock import new_id, order_ids, utc_now
 from engine.azure.connect import connect
 from engine.azure.connections import Connections
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
+from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.keys import bucket_of
-from engine.storage.orders import columns_of_record, of_change
+from engine.storage.orders import columns_of_record, of_transition
 from engine.storage.tables import Insert
 from shop.business import SHOP
 from tests.support.answering import Answering
@@ -40,13 +40,13 @@ class Store:
     async def begin(self):
         """Have one more order under way."""
         order = orders.new(order_id=new_order_id(), **now())
-        await self._commit(Change(before=None, after=order, entry=entry("submitted")))
+        await self._commit(Transition(before=None, after=order, entry=entry("submitted")))
         return order.order_id
 
     async def fail(self):
         """Have one more order in Error, and its alert."""
         order = orders.in_error(order_id=new_order_id(), **now())
-        await self._commit(Change(before=None, after=order, entry=entry("failed")))
+        await self._commit(Transition(before=None, after=order, entry=entry("failed")))
         about = {
             "subject": f"orders/{order.order_id}",
             "data": {"step": "payment", "reason": "declined"},
@@ -64,7 +64,7 @@ class Store:
         await run_all((self._submit(order) for order in ended), at_most=200)
 
     async def _submit(self, order):
-        _, rows = of_change(Change(before=None, after=order, entry=entry("ended")))
+        _, rows = of_transition(Transition(before=None, after=order, entry=entry("ended")))
         rows = [Insert(row.key, columns_of_record(row.row)) for row in rows]
         await self._other.store.table.submit(bucket_of(order.order_id), rows)
 

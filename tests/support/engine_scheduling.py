@@ -48,12 +48,12 @@ def scheduler(*definitions, **changes):
     return Scheduler(**own | changes)
 
 
-def only_step(transition):
+def only_step(next_version):
     """The one step of the order after a transition."""
-    (found,) = transition.after.steps
+    (found,) = next_version.after.steps
     return found
 
 
-def kinds(transition):
+def kinds(next_version):
     """The classes of the events of a transition."""
-    return [type(event) for event in transition.events]
+    return [type(event) for event in next_version.events]

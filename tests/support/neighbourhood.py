@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from agents.health import MOST_BEGUN
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
@@ -133,7 +133,7 @@ class Street(Scheduling):
         at = self.now - seconds(ago)
         order = self.made("payment", BUCKET, to=orders.in_error, updated_at=at)
         entry = HistoryEntry(at=at, actor="t", events=some("failed"))
-        await self.store.commit(Change(before=None, after=order, entry=entry))
+        await self.store.commit(Transition(before=None, after=order, entry=entry))
         return order.order_id
 
     async def is_notified(self, ago, queue="status-other"):

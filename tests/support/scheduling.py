@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agents.health import MOST_BEGUN, Rate
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.messages import AgentRequest, decode, requests_queue
 from engine.domain.statuses import ProcessState
@@ -90,7 +90,7 @@ class Scheduling:
         """Record one order, which is announced to nobody; return its id."""
         order = self.made(*what, **more)
         entry = HistoryEntry(at=at or self.now, actor="t", events=some("submitted"))
-        await self.store.commit(Change(before=None, after=order, entry=entry))
+        await self.store.commit(Transition(before=None, after=order, entry=entry))
         return order.order_id
 
     async def load(self, order_id):

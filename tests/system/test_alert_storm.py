@@ -20,7 +20,7 @@ from azure.storage.queue.aio import QueueClient
 from engine.alerts.events import STALLED
 from engine.azure.tables.transactions import TableTransactions
 from engine.concurrency import run_all
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.statuses import ORDER_FAILED
 from engine.storage.orders import OrderStore
 from functions_alone.ports import HOST, Ports

@@ -9,7 +9,7 @@ import pytest
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from functions_alone.tests.support.waiting import eventually
 from tests.support.apps import app
 from tests.support.builders import orders, some, steps
@@ -54,7 +54,7 @@ def failed(order_id, reason, since, *, is_needed=False):
         lost += [steps.new("capture", after=("payment",), uses=("payment",))]
     order = orders.in_error(steps=lost, order_id=order_id, updated_at=since)
     entry = HistoryEntry(at=since, actor="scheduler/s", events=some("failed"), change_id=order_id)
-    return Change(before=None, after=order, entry=entry)
+    return Transition(before=None, after=order, entry=entry)
 
 
 async def histories(client, ids):

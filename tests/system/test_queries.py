@@ -12,10 +12,10 @@ from engine.azure.connect import connect
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.keys import bucket_of, buckets
 from engine.storage.agent_health import AgentHealth
-from engine.storage.orders import columns_of_record, of_change
+from engine.storage.orders import columns_of_record, of_transition
 from engine.storage.tables import Insert
 from operations.api.requests import OrdersPage
 from tests.support.apps import app as app_of
@@ -84,11 +84,11 @@ async def run_once(roles):
     return recovered, listed.orders
 
 
-def finished_order(order_id: str) -> Change:
+def finished_order(order_id: str) -> Transition:
     """The rows of an order that was processed."""
     order = orders.processed(order_id=order_id)
     entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", events=some("processed"))
-    return Change(before=None, after=order, entry=entry)
+    return Transition(before=None, after=order, entry=entry)
 
 
 async def fill(store, count):
@@ -104,7 +104,9 @@ async def fill(store, count):
 
 
 def operations_of(order_id):
-    return [Insert(w.key, columns_of_record(w.row)) for w in of_change(finished_order(order_id))[1]]
+    return [
+        Insert(w.key, columns_of_record(w.row)) for w in of_transition(finished_order(order_id))[1]
+    ]
 
 
 @pytest.mark.proves("SUP-2", "SCH-1")
@@ -157,7 +159,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
     await app.engine.store.commit(
-        Change(
+        Transition(
             before=None,
             after=claimed.after,
             entry=HistoryEntry(at=utc_now(), actor="t", events=some("claimed")),

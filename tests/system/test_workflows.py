@@ -10,7 +10,7 @@ import pytest
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from functions_alone.tests.support.waiting import eventually
 from shop.business import ORDER_1
 from tests.support.apps import app
@@ -261,6 +261,6 @@ async def recorded_by_an_older_app(stack, version):
     old = orders.with_steps(old, steps.scheduled(payment, at=now))
     entry = HistoryEntry(at=now, actor="submission/old", events=some("submitted"), change_id="old")
     parts = connect(Settings.model_validate(stack.app_environment()))
-    await app(parts).engine.store.commit(Change(before=None, after=old, entry=entry))
+    await app(parts).engine.store.commit(Transition(before=None, after=old, entry=entry))
     await parts.close()
     return order_id

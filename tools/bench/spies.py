@@ -16,7 +16,7 @@ from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 from bench.counters import Counters, Marks
 from engine.azure.remote import HttpRemoteService
 from engine.azure.tables.transactions import TableTransactions
-from engine.decisions.changes import Change
+from engine.decisions.transitions import Transition
 from engine.domain.orders import OrderAggregate, Processed
 from engine.storage.orders import OrderStore
 from engine.storage.tables import Stored
@@ -145,10 +145,10 @@ def _mark_processed(marks: Marks) -> None:
     original = OrderStore.commit
 
     @wraps(original)
-    async def commit(self: OrderStore, change: Change) -> OrderAggregate:
-        committed = await original(self, change)
-        if isinstance(change.after.state, Processed):
-            marks.add(change.after.order_id)
+    async def commit(self: OrderStore, transition: Transition) -> OrderAggregate:
+        committed = await original(self, transition)
+        if isinstance(transition.after.state, Processed):
+            marks.add(transition.after.order_id)
         return committed
 
     setattr(OrderStore, "commit", commit)  # noqa: B010 - to a type checker this is no method to assign to

@@ -7,7 +7,7 @@ from azure.core.messaging import CloudEvent
 from azure.eventgrid.aio import EventGridPublisherClient
 
 from engine.azure.failures import azure_errors
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import UnavailableError
 from engine.time_limit import writing
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.decisions.transitions import Transition, transition
+from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import InError, OrderAggregate, Processed
@@ -25,7 +25,7 @@ def refusal(order: OrderAggregate) -> Cause | None:
     return Cause(Code.PIVOT_PASSED, {"steps": passed}) if passed else None
 
 
-def decide(order: OrderAggregate, by: str, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, by: str, note: str, now: datetime) -> NextVersion:
     """Request the undo, whatever the order is doing.
 
     Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
@@ -33,4 +33,4 @@ def decide(order: OrderAggregate, by: str, note: str, now: datetime) -> Transiti
     without_requests, cancelled = cancel_requests(order)
     after = without_requests.request_undo(Cause(Code.CANCELLED, {"by": by}))
     taken = ActionTaken(action=Action.CANCEL, note=note)
-    return transition(order, after, now, (taken, *cancelled))
+    return next_version(order, after, now, (taken, *cancelled))

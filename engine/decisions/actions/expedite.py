@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from engine.decisions.transitions import Transition, transition
+from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import PROCESS_STATE, OrderAggregate
@@ -19,7 +19,7 @@ def refusal(order: OrderAggregate) -> Cause | None:
     return Cause(Code.EXPEDITED_ALREADY) if is_fast else None
 
 
-def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, note: str, now: datetime) -> NextVersion:
     """Give the order high priority, and end the cooldown of each step and of each undo.
 
     The operator knows that its cause is mended. Other dates stay.
@@ -27,4 +27,4 @@ def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
     cooling = filter(is_cooling_down, order.steps)
     expedited = replace(order.with_steps(*map(end_cooldown, cooling)), priority=Priority.HIGH)
     taken = ActionTaken(action=Action.EXPEDITE, note=note)
-    return transition(order, expedited, now, (taken,))
+    return next_version(order, expedited, now, (taken,))

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from engine.decisions.awaited_events import awaited_step
+from engine.decisions.drafts import NextVersion, next_version
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.transitions import Transition, transition
 from engine.declarations.workflow import LONGEST_WAIT
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError
@@ -27,10 +27,10 @@ def step_of(order: OrderAggregate, name: str) -> Step:
 
 def decide(
     order: OrderAggregate, step: Step, until: datetime, note: str, now: datetime
-) -> Transition:
+) -> NextVersion:
     """Await the event until this time; raises `InvalidError` for one that is over or too far."""
     if not now < until <= now + LONGEST_WAIT:
         raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])
     moved = order.with_steps(move_deadline(step, until))
     taken = DeadlineMoved(action=Action.EXTEND_DEADLINE, step=step.name, note=note, until=until)
-    return transition(order, moved, now, (taken,))
+    return next_version(order, moved, now, (taken,))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.decisions.transitions import Transition, transition
+from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import PROCESS_STATE, Hold, OrderAggregate
@@ -15,7 +15,7 @@ def refusal(order: OrderAggregate) -> Cause | None:
     return Cause(Code.ON_HOLD_ALREADY, {"by": order.hold.by}) if order.hold else None
 
 
-def decide(order: OrderAggregate, operator: str, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, operator: str, note: str, now: datetime) -> NextVersion:
     """Let no step start; running steps answer, or expire and are recovered."""
     held = order.put_on_hold(Hold(operator, note, now))
-    return transition(order, held, now, (ActionTaken(action=Action.HOLD, note=note),))
+    return next_version(order, held, now, (ActionTaken(action=Action.HOLD, note=note),))

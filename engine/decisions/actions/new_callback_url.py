@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from engine.decisions.awaited_events import open_step
-from engine.decisions.transitions import Transition, transition
+from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
@@ -15,8 +15,8 @@ def step_of(order: OrderAggregate, name: str) -> Step:
     return open_step(order, name)
 
 
-def decide(order: OrderAggregate, step: Step, token: str, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, step: Step, token: str, note: str, now: datetime) -> NextVersion:
     """Give the step this new token, also before its turn; the history does not have it."""
     renewed = order.with_steps(with_callback_token(step, token))
     taken = StepActionTaken(action=Action.NEW_CALLBACK_URL, step=step.name, note=note)
-    return transition(order, renewed, now, (taken,))
+    return next_version(order, renewed, now, (taken,))

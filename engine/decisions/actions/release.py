@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.decisions.transitions import Transition, transition
+from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import OrderAggregate
@@ -14,11 +14,11 @@ def refusal(order: OrderAggregate) -> Cause | None:
     return None if order.hold else Cause(Code.NOT_ON_HOLD)
 
 
-def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, note: str, now: datetime) -> NextVersion:
     """Let the order go on from where it was; chosen dates stay as they are.
 
     The deadline of an external event moves by the time for which the order was on hold.
     """
     held_for = now - (order.hold.since if order.hold else now)
     released = move_deadlines(order, held_for).release()
-    return transition(order, released, now, (ActionTaken(action=Action.RELEASE, note=note),))
+    return next_version(order, released, now, (ActionTaken(action=Action.RELEASE, note=note),))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from engine.decisions.transitions import Transition
+from engine.decisions.drafts import NextVersion
 from engine.declarations.business import AgentDefinition
 from engine.domain.derive import as_of, changed
 from engine.domain.effects import Doubt, RequestKey
@@ -32,7 +32,7 @@ class Copied:
     clock_tolerance: timedelta
 
 
-def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> NextVersion:
     """Record the copied order anew, with the work items that follow from it.
 
     No message is sent: polls find the order. It keeps its age and the time of its last change, so
@@ -43,7 +43,7 @@ def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> T
     if not order.has_ended:
         after = order.with_steps(*(_unknown_since(step, copied, now) for step in order.steps))
     after = as_of(order.updated_at, changed(before, after, now))
-    return Transition(before, after, (Restored(copied_at=copied.at, note=note),))
+    return NextVersion(before, after, (Restored(copied_at=copied.at, note=note),))
 
 
 def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from engine.decisions.drafts import NextVersion, next_version
 from engine.decisions.repair import failed_steps, forgotten_steps, resumed, why_not_repaired
-from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import OrderAggregate
@@ -22,11 +22,11 @@ def refusal(order: OrderAggregate, now: datetime) -> Cause | None:
     return Cause(Code.KEYS_FORGOTTEN, facts) if names else None
 
 
-def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, note: str, now: datetime) -> NextVersion:
     """Let each failed step start afresh; what is completed stays so.
 
     A step whose service would refuse its key again gets the next one (AGT-3).
     """
     fresh = resumed(order.with_steps(*map(reset, failed_steps(order))))
     taken = ActionTaken(action=Action.RESUBMIT, note=note)
-    return transition(order, fresh, now, (taken,))
+    return next_version(order, fresh, now, (taken,))

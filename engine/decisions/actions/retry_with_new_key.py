@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from engine.decisions.drafts import NextVersion
 from engine.decisions.repair import chosen, forgotten_steps, resumed_or_left, why_not_repaired
-from engine.decisions.transitions import Transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import OrderAggregate
@@ -28,7 +28,7 @@ def step_of(order: OrderAggregate, name: str | None, now: datetime) -> Step:
     return chosen(forgotten_steps(order, now), name, Action.RETRY_WITH_NEW_KEY)
 
 
-def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> NextVersion:
     """Let the step start afresh; the order goes on unless another step has failed too.
 
     If an operator is mistaken, the step is done twice.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from engine.decisions.drafts import NextVersion, next_version
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import chosen, resumed_or_left, why_not_repaired
-from engine.decisions.transitions import Transition, transition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Doubt
@@ -47,7 +47,7 @@ def step_of(order: OrderAggregate, name: str | None) -> Step:
 
 def decide(
     order: OrderAggregate, step: Step, finding: Finding, note: str, now: datetime
-) -> Transition:
+) -> NextVersion:
     """End the doubt about the step.
 
     If it was done, it is completed, and the order goes on unless another step has failed. If it was
@@ -65,7 +65,7 @@ def decide(
         raise ActionRefusedError(Cause(Code.LATE_EFFECT_POSSIBLE, facts))
     not_done = order.with_steps(verbs.settle_not_done(step))
     settled = _settled(step, note, was_done=False, late_effect_possible=is_early)
-    return transition(order, not_done, now, (settled,))
+    return next_version(order, not_done, now, (settled,))
 
 
 def _settled(

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
+from engine.decisions.drafts import NextVersion
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import chosen, failed_steps, resumed_or_left, why_not_repaired
-from engine.decisions.transitions import Transition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
@@ -45,7 +45,7 @@ def _needing(order: OrderAggregate, failed: Step) -> list[str]:
     return [step.name for step in to_come if failed.name in step.rules.uses]
 
 
-def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> NextVersion:
     """Leave the step out; the order goes on unless another step has failed too.
 
     If the order is undone later, a skipped step that was ever tried is undone too (UND-2).

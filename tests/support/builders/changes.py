@@ -1,7 +1,7 @@
 """Changes of an order that a test makes by hand, with all that follows from them."""
 
-from engine.decisions import lists, transitions
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions import drafts, lists
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.causes import Cause, Code
 from engine.domain.messages import BusMessage
 from engine.domain.orders import OrderAggregate
@@ -17,10 +17,10 @@ def transition(
     entry: HistoryEntry,
     *,
     messages: tuple[BusMessage, ...] = (),
-) -> Change:
+) -> Transition:
     """Return the change from one version of an order to the next; `before` is None for a new one."""
-    decided = transitions.transition(before, after, entry.at, entry.events, messages)
-    return Change(before=before, after=decided.after, entry=entry, messages=decided.messages)
+    decided = drafts.next_version(before, after, entry.at, entry.events, messages)
+    return Transition(before=before, after=decided.after, entry=entry, messages=decided.messages)
 
 
 def index_rows(order: OrderAggregate) -> dict[str, IndexRow]:
@@ -31,7 +31,7 @@ def index_rows(order: OrderAggregate) -> dict[str, IndexRow]:
 
 def order_ready(order: OrderAggregate) -> BusMessage:
     """Return the message that names the order to the schedulers."""
-    return transitions.order_ready(None, order)
+    return drafts.order_ready(None, order)
 
 
 def turn_back(order: OrderAggregate) -> OrderAggregate:

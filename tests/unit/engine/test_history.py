@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.causes import Cause, Code
 from engine.domain.events import (
     Action,

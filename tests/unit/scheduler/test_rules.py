@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.changes import NotClaimed, Note
+from engine.decisions.transitions import NotClaimed, Note
 from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt

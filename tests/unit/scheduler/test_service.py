@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from bootstrap.engine import REQUESTS_PER_CALL
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import ConflictError
 from engine.domain.keys import bucket_of, buckets

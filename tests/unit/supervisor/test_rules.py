@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
+from engine.decisions.transitions import NotClaimed
 from engine.domain.causes import Cause, Code, root_of, step_failed
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest, OrderReady, decode

@@ -9,7 +9,7 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import OrderReady
 from engine.domain.statuses import ProcessState
@@ -44,7 +44,7 @@ async def overdue(world, count, *buckets):
     ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
         order = orders.processing(order_id=order_id)
-        await world.store.commit(Change(before=None, after=order, entry=entry))
+        await world.store.commit(Transition(before=None, after=order, entry=entry))
     await time_is_up(world, *ids)
     return ids
 

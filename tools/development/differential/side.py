@@ -17,7 +17,7 @@ from typing import Any
 from development.differential import neutral
 from engine.decisions import callback_actions as answers
 from engine.decisions.actions.restore import Copied
-from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
+from engine.decisions.transitions import Transition, HistoryEntry, NotClaimed, Note
 from engine.decisions.operator_actions import (
     BY_NAME,
     OperatorAction,
@@ -33,7 +33,7 @@ from engine.domain.messages import AgentReply, BusMessage, decode
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import OnFailure
 from engine.storage.agent_health import AgentHealth, AttemptFault
-from engine.storage.orders import columns_of_record, of_change, of_note
+from engine.storage.orders import columns_of_record, of_note, of_transition
 from engine.storage.tables import Delete, Operation, stored_form
 from engine.words import words_of
 from operations.api import copies, retention
@@ -90,36 +90,36 @@ class Side:
 
     def submit(
         self, before: OrderAggregate | None, move: Json, now: datetime
-    ) -> Change | Note | None:
+    ) -> Transition | Note | None:
         """Record the order, or compare its message with the recorded one."""
         body = json.dumps(move["body"]).encode()
         message, workflow = submission.read(body, self._terms)
-        change = submission.new_order(message, workflow, self._terms, now, "submission/one")
+        transition = submission.new_order(message, workflow, self._terms, now, "submission/one")
         if before is None:
-            return change
-        if submission.same_submission(before, change.after, PAYLOAD):
+            return transition
+        if submission.same_submission(before, transition.after, PAYLOAD):
             return None
         return submission.refusal_of(before, body, now, now, "submission/one")
 
-    def claim(self, before: OrderAggregate, move: Json, now: datetime) -> Change | NotClaimed:
+    def claim(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | NotClaimed:
         """Let a scheduler claim the order."""
         return self._scheduler(move["by"]).claim(before, now, move["room"])
 
     def receive(
         self, before: OrderAggregate, move: Json, now: datetime
-    ) -> Change | Note | NotClaimed | None:
+    ) -> Transition | Note | NotClaimed | None:
         """Let a scheduler receive a reply."""
         reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **_reply(move["reply"])}))
         scheduler = self._scheduler(move["by"])
         return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
-    def recover(self, before: OrderAggregate, move: Json, now: datetime) -> Change | None:
+    def recover(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
         supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
         return supervisor.recover(before, now, [_health(report, now) for report in move["heard"]])
 
-    def act(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def act(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Let an operator act on the order."""
         command = OperatorCommand(
             operator=OPERATOR,
@@ -132,7 +132,7 @@ class Side:
         workflows = self._workflows
         return _action(move["action"]).act(before, answers.checked(before, command, workflows), now)
 
-    def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Change | None:
+    def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
         answer = answers.read(
             before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
@@ -140,28 +140,28 @@ class Side:
         answer = replace(answer, for_good=move.get("forGood", False))
         return answers.answered(before, answer, move["by"], now)
 
-    def extend(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def extend(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
         return answers.extended(before, _command(move), until, now)
 
-    def remind(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def remind(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Remind of an answer."""
         return answers.reminded(before, _command(move), now)
 
-    def renew_callback(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def renew_callback(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Make a new callback address for a step."""
         return answers.with_new_callback_url(before, _command(move), self._callback_urls, now)
 
-    def cancel_for_customer(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def cancel_for_customer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Cancel the order for its customer."""
         return cancel_for_customer(before, move["until"], now)
 
-    def erase(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def erase(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Erase the customer's data."""
         return retention.erase(before, REQUEST, PAYLOAD, now)
 
-    def restore(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
+    def restore(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Restore the order from a copy of it as it is."""
         copied_at = datetime.fromisoformat(move["copiedAt"])
         copied = Copied(
@@ -223,9 +223,9 @@ _KINDS: Mapping[str, Callable[..., Any]] = {
 # What is decided
 
 
-def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, OrderAggregate | None]:
+def _neutral(decision: Transition | Note | NotClaimed | None) -> tuple[Json, OrderAggregate | None]:
     match decision:
-        case Change():
+        case Transition():
             return _of_change(decision)
         case Note():
             return {"decided": "note", "rows": _rows(of_note(decision))}, None
@@ -237,12 +237,12 @@ def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, OrderAg
     return {"decided": "nothing"}, None
 
 
-def _of_change(change: Change) -> tuple[Json, OrderAggregate]:
+def _of_change(transition: Transition) -> tuple[Json, OrderAggregate]:
     """Return a transition in the neutral form, and the order as it is stored."""
-    after, operations = of_change(change.identified("change"), ADDRESS)
+    after, operations = of_transition(transition.identified("change"), ADDRESS)
     others = {key: row for key, row in _rows(operations).items() if not _is_of_order(key)}
-    rows = others | neutral.rows(change.before, after)
-    messages = [_message(message) for message in change.messages]
+    rows = others | neutral.rows(transition.before, after)
+    messages = [_message(message) for message in transition.messages]
     return {"decided": "transition", "rows": rows, "messages": messages}, replace(after, etag="1")
 
 

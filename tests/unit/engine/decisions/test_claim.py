@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.changes import NotClaimed
 from engine.decisions.claim import claim
 from engine.decisions.requests import idempotency_key
+from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
 from engine.domain.callback_urls import CallbackUrls
@@ -78,16 +78,16 @@ def undone(*steps, **more):
 
 def test_a_claim_starts_the_ready_steps_in_one_write():
     """SCH-2, SCH-3: the request carries the complete-by time that is recorded."""
-    transition = claimed(step())
-    assert transition.after.state == Processing("scheduler-1")
-    assert transition.after.derived.locked_by == "scheduler-1"
-    assert only_step(transition).state == Running(NOW + TIMEOUT)
-    assert only_step(transition).key == KEY
-    assert kinds(transition) == [e.Claimed, e.StepStarted]
-    (message,) = transition.messages
+    next_version = claimed(step())
+    assert next_version.after.state == Processing("scheduler-1")
+    assert next_version.after.derived.locked_by == "scheduler-1"
+    assert only_step(next_version).state == Running(NOW + TIMEOUT)
+    assert only_step(next_version).key == KEY
+    assert kinds(next_version) == [e.Claimed, e.StepStarted]
+    (message,) = next_version.messages
     request = decode(AgentRequest, message.body)
     assert (request.complete_by, request.attempt) == (NOW + TIMEOUT, 1)
-    assert request.idempotency_key == f"{transition.after.order_id}:pay"
+    assert request.idempotency_key == f"{next_version.after.order_id}:pay"
     assert message.queue == "bank-requests"
 
 
@@ -115,9 +115,9 @@ def test_a_step_of_an_agent_without_capacity_does_not_hold_up_another():
     """Engine 7: the order is claimed for the step that can start, and keeps its place for the other."""
     by = scheduler(definition(), definition("ship", capability="carrier"))
     two = (step(), step(name="ship", capability="carrier"))
-    transition = claimed(*two, by=by, capacity={"carrier": ("carrier",)})
-    assert isinstance(transition.after.step("ship").state, Running)
-    keys = [item.key for item in transition.after.derived.work_items]
+    next_version = claimed(*two, by=by, capacity={"carrier": ("carrier",)})
+    assert isinstance(next_version.after.step("ship").state, Running)
+    keys = [item.key for item in next_version.after.derived.work_items]
     assert len([key for key in keys if "|bank|" in key]) == 1
 
 
@@ -143,12 +143,12 @@ def test_a_step_whose_provider_is_gone_is_asked_nowhere_else(effect):
     gone = replace(KEY, provider="former")
     left = step(effect=effect(key=gone), on_failure=OnFailure.UNDO)
     assert claimed(left) == NotClaimed(NotClaimable.UNKNOWN_PROVIDER)
-    transition = claimed(left, now=LATER + TOLERANCE)
-    failed = only_step(transition)
+    next_version = claimed(left, now=LATER + TOLERANCE)
+    failed = only_step(next_version)
     assert (failed.cause.code, failed.state.operator_decides) == (Code.PROVIDER_GONE, True)
     assert failed.effect == InDoubt(key=gone)
-    assert transition.after.state == InError(Outcome.FAILED)
-    assert transition.messages == ()
+    assert next_version.after.state == InError(Outcome.FAILED)
+    assert next_version.messages == ()
 
 
 def test_an_agent_of_the_provider_for_another_capability_leads_to_no_step():
@@ -226,8 +226,8 @@ def test_no_personal_value_is_in_the_cause_of_a_broken_request():
     payload = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": []}
     it = replace(it, submitted=replace(it.submitted, payload=payload))
     by = scheduler(definition(request=names_a_person))
-    transition = claim(changed(it, it, NOW), NOW, CAPACITY, by)
-    assert "ada@" not in only_step(transition).cause.facts["error"]
+    next_version = claim(changed(it, it, NOW), NOW, CAPACITY, by)
+    assert "ada@" not in only_step(next_version).cause.facts["error"]
 
 
 def is_large(_order, _results):
@@ -253,12 +253,12 @@ def test_conditions_are_evaluated_when_the_turn_of_a_step_comes():
         step(ConditionPending(), name, after=after)
         for name, after in (("a", ()), ("b", ("a",)), ("c", ("b",)))
     ]
-    transition = claimed(*pending, by=by)
-    first, *others = (one.state for one in transition.after.steps)
+    next_version = claimed(*pending, by=by)
+    first, *others = (one.state for one in next_version.after.steps)
     assert first.reason is SkipReason.CONDITION
     assert others == [Scheduled(LATER), ConditionPending()]
-    assert kinds(transition) == [e.Claimed, e.SkippedByCondition, e.StepScheduled, e.Requeued]
-    assert transition.events[-1] == e.Requeued(until=LATER, is_chosen=True)
+    assert kinds(next_version) == [e.Claimed, e.SkippedByCondition, e.StepScheduled, e.Requeued]
+    assert next_version.events[-1] == e.Requeued(until=LATER, is_chosen=True)
 
 
 def test_the_conditions_of_steps_that_are_not_ready_or_were_removed_hold_up_no_other():
@@ -269,9 +269,9 @@ def test_the_conditions_of_steps_that_are_not_ready_or_were_removed_hold_up_no_o
         definition("c", condition=is_large),
     )
     later = step(ConditionPending(), "b", after=("a",))
-    transition = claimed(step(name="a"), later, step(ConditionPending(), "c"), by=by)
-    assert transition.after.step("b").state == ConditionPending()
-    assert transition.after.step("c").state.reason is SkipReason.CONDITION
+    next_version = claimed(step(name="a"), later, step(ConditionPending(), "c"), by=by)
+    assert next_version.after.step("b").state == ConditionPending()
+    assert next_version.after.step("c").state.reason is SkipReason.CONDITION
     gone = claimed(step(ConditionPending(), "gone"))
     assert only_step(gone).cause.code is Code.STEP_REMOVED
 
@@ -330,11 +330,11 @@ def test_an_early_refusal_counts_once_the_condition_is_met():
 
 def test_an_external_event_is_awaited_without_an_agent():
     """ANS-1: with a callback URL of its own; nobody handles the order."""
-    transition = claimed(external(), by=scheduler(APPROVE, callbacks=URLS), capacity={})
-    awaited = only_step(transition)
+    next_version = claimed(external(), by=scheduler(APPROVE, callbacks=URLS), capacity={})
+    awaited = only_step(next_version)
     assert (awaited.state, awaited.callback_token) == (AwaitingExternalEvent(NOW + TIMEOUT), FIRST)
-    assert (transition.messages, transition.after.derived.locked_by) == ((), None)
-    assert transition.events[-1].generation == 0
+    assert (next_version.messages, next_version.after.derived.locked_by) == ((), None)
+    assert next_version.events[-1].generation == 0
     asks = scheduler(replace(APPROVE, request=broken))
     assert only_step(claimed(external(), by=asks)).cause.code is Code.REQUEST_FAILED
 
@@ -412,10 +412,10 @@ def test_the_clock_of_the_last_change_may_be_ahead_by_the_tolerance():
 
 def test_a_definition_that_changed_under_an_order_is_noted_once():
     """The order goes on with the new one."""
-    transition = claimed(step(fingerprint="former"))
-    now = only_step(transition).rules.fingerprint
+    next_version = claimed(step(fingerprint="former"))
+    now = only_step(next_version).rules.fingerprint
     assert now == definition().fingerprint
-    assert transition.events[-1].steps == f"pay (now {now})"
+    assert next_version.events[-1].steps == f"pay (now {now})"
     assert e.WorkflowChanged not in kinds(claimed(step(fingerprint=now)))
     gone = claimed(step(fingerprint=now), step(name="x", fingerprint="f"))
     assert gone.events[-1].steps == "x (gone)"
@@ -425,10 +425,10 @@ def test_a_definition_that_changed_under_an_order_is_noted_once():
 def test_a_pausing_order_is_woken_at_the_end_of_its_pause():
     """SCH-16: also while another step runs."""
     by = scheduler(definition(), definition("b"))
-    transition = claimed(step(), in_doubt(BackingOff(LATER, NOT_BEGUN), name="b"), by=by)
-    assert isinstance(transition.after.step("pay").state, Running)
-    assert transition.messages[-1].not_before == LATER
-    assert decode(OrderReady, transition.messages[-1].body).steps == ()
+    next_version = claimed(step(), in_doubt(BackingOff(LATER, NOT_BEGUN), name="b"), by=by)
+    assert isinstance(next_version.after.step("pay").state, Running)
+    assert next_version.messages[-1].not_before == LATER
+    assert decode(OrderReady, next_version.messages[-1].body).steps == ()
 
 
 def test_the_key_of_a_step_says_its_generation_from_the_second_on():
@@ -446,22 +446,22 @@ ASKS = in_doubt(Failed(TIMED_OUT), on_failure=OnFailure.UNDO)
 def test_a_claim_undoes_an_order_whose_failed_step_asks_for_that():
     """UND-1, SCH-12: an external event that is still awaited does not hold it up."""
     awaited = external(AwaitingExternalEvent(LATER))
-    transition = claimed(ASKS, awaited)
-    after = transition.after
+    next_version = claimed(ASKS, awaited)
+    after = next_version.after
     assert (after.state, after.direction) == (Pending(), Direction.UNDO)
     assert after.cause == step_failed("pay", TIMED_OUT)
     assert after.step("pay").state == UndoPending(Waiting())
     assert after.step("approve").state == RequestCancelled()
-    assert kinds(transition) == [e.Claimed, e.ExternalRequestCancelled, e.UndoRequested]
-    assert len(transition.messages) == 1
+    assert kinds(next_version) == [e.Claimed, e.ExternalRequestCancelled, e.UndoRequested]
+    assert len(next_version.messages) == 1
 
 
 def test_a_claim_ends_an_order_that_has_passed_its_pivot_since_a_step_failed():
     """UND-6: an external event that has come meanwhile may be the point of no return."""
     passed = external(Completed(), effect=Answered(result={}), pivot=True)
-    transition = claimed(ASKS, passed)
-    assert transition.after.state == InError(Outcome.FAILED)
-    assert transition.after.step("pay") == ASKS
+    next_version = claimed(ASKS, passed)
+    assert next_version.after.state == InError(Outcome.FAILED)
+    assert next_version.after.step("pay") == ASKS
 
 
 def test_no_claim_undoes_an_order_on_which_an_agent_works_or_that_is_on_hold():

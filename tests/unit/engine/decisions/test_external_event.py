@@ -60,11 +60,11 @@ def refusal(*steps, event=YES, **changes):
 def test_an_event_completes_its_step_and_the_order_goes_on():
     """ANS-1, ANS-2: also before its turn."""
     for before in (AWAITED, external()):
-        transition = recorded(before, state=BY)
-        assert only_step(transition).effect == Answered(result=RESULT)
-        assert transition.after.state == Pending()
-        assert kinds(transition) == [e.ExternalEventRecorded]
-        assert len(transition.messages) == 1
+        next_version = recorded(before, state=BY)
+        assert only_step(next_version).effect == Answered(result=RESULT)
+        assert next_version.after.state == Pending()
+        assert kinds(next_version) == [e.ExternalEventRecorded]
+        assert len(next_version.messages) == 1
 
 
 def test_an_order_waits_for_the_others_of_its_steps():

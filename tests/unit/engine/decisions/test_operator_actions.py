@@ -3,8 +3,8 @@
 import pytest
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import HistoryEntry
 from engine.decisions.operator_actions import possible, why_customer_cannot_cancel
+from engine.decisions.transitions import HistoryEntry
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError
 from engine.domain.events import Action, ActionTaken, OrderEnded, UndoRequested

@@ -56,34 +56,34 @@ def test_nothing_is_recovered_before_its_time():
 
 def test_an_expired_step_is_counted_and_tried_again():
     """SUP-3: the order is pending, has a complete-by time, and any scheduler is woken for it."""
-    transition = recovered(running())
-    after = transition.after
-    assert only_step(transition).state == Waiting(
+    next_version = recovered(running())
+    after = next_version.after
+    assert only_step(next_version).state == Waiting(
         Cause(Code.TIMED_OUT, {"fault": ""}), LATE + TIMEOUT
     )
     assert (after.state, after.failures) == (Pending(), 1)
     assert after.derived.complete_by == LATE + TIMEOUT
     expired = e.AttemptExpired(step="pay", attempt=1, agent="bank", threshold=2, failure=1)
-    assert transition.events == (expired, e.Recovered())
-    (message,) = transition.messages
+    assert next_version.events == (expired, e.Recovered())
+    (message,) = next_version.messages
     assert decode(OrderReady, message.body).steps == ("pay",)
 
 
 def test_the_fault_that_an_agent_reported_of_the_attempt_is_kept():
     """Engine 13: of this very attempt."""
-    transition = recovered(running(), report=FAULT)
-    assert only_step(transition).cause == Cause(Code.TIMED_OUT, {"fault": "503"})
-    assert transition.events[0].fault == "503"
+    next_version = recovered(running(), report=FAULT)
+    assert only_step(next_version).cause == Cause(Code.TIMED_OUT, {"fault": "503"})
+    assert next_version.events[0].fault == "503"
 
 
 def test_an_attempt_that_nobody_has_begun_is_not_counted():
     """SCH-16: it is repeated after a pause; the report of another request says nothing about it."""
     it = order(running(), state=BY)
-    transition = recover(it, LATE, {"b00-other:pay:1:do": FAULT}, TOLERANCE)
-    assert only_step(transition).counts == Counts(attempts=1, uncounted=1)
-    assert only_step(transition).cause == Cause(Code.NOT_BEGUN, {"agent": "bank"})
-    assert transition.after.failures == 0
-    assert (transition.events[0].failure, transition.events[0].fault) == (None, "")
+    next_version = recover(it, LATE, {"b00-other:pay:1:do": FAULT}, TOLERANCE)
+    assert only_step(next_version).counts == Counts(attempts=1, uncounted=1)
+    assert only_step(next_version).cause == Cause(Code.NOT_BEGUN, {"agent": "bank"})
+    assert next_version.after.failures == 0
+    assert (next_version.events[0].failure, next_version.events[0].fault) == (None, "")
 
 
 def test_requests_that_time_out_repeatedly_without_a_fault_come_apart():
@@ -99,11 +99,11 @@ def test_requests_that_time_out_repeatedly_without_a_fault_come_apart():
 
 def test_an_order_ends_when_its_step_reaches_the_threshold():
     """SUP-3: the history says why, and an operator decides."""
-    transition = recovered(tried(1))
-    assert transition.after.state == InError(Outcome.FAILED)
-    assert transition.after.cause == TWICE
-    assert kinds(transition) == [e.AttemptExpired, e.StepFailed, e.OrderEnded]
-    assert transition.messages == ()
+    next_version = recovered(tried(1))
+    assert next_version.after.state == InError(Outcome.FAILED)
+    assert next_version.after.cause == TWICE
+    assert kinds(next_version) == [e.AttemptExpired, e.StepFailed, e.OrderEnded]
+    assert next_version.messages == ()
 
 
 def test_an_order_whose_failed_step_asks_for_the_undo_is_left_to_a_scheduler():
@@ -111,14 +111,14 @@ def test_an_order_whose_failed_step_asks_for_the_undo_is_left_to_a_scheduler():
     done = step(Completed(), "a", effect=Done(key=KEY))
     awaited = external(AwaitingExternalEvent(LATE + HOUR))
     failing = tried(1, on_failure=OnFailure.UNDO)
-    transition = recovered(done, awaited, failing)
-    after = transition.after
+    next_version = recovered(done, awaited, failing)
+    after = next_version.after
     assert (after.state, after.direction, after.cause) == (Pending(), Direction.FORWARD, None)
     assert after.step("pay").state == Failed(TWICE)
     assert after.steps[:2] == (done, awaited)
     assert after.derived.complete_by is None
-    assert kinds(transition) == [e.AttemptExpired, e.StepFailed, e.Recovered]
-    assert len(transition.messages) == 1
+    assert kinds(next_version) == [e.AttemptExpired, e.StepFailed, e.Recovered]
+    assert len(next_version.messages) == 1
     gateway = recovered(done, failing, report=GATEWAY)
     assert gateway.after.state == InError(Outcome.FAILED)
     pivot = step(Completed(), "a", effect=Done(key=KEY), pivot=True)
@@ -127,41 +127,41 @@ def test_an_order_whose_failed_step_asks_for_the_undo_is_left_to_a_scheduler():
 
 def test_a_step_cools_down_at_its_threshold_if_its_rule_says_so():
     """SUP-3."""
-    transition = recovered(tried(1, max_cooldowns=2, cooldown=HOUR))
+    next_version = recovered(tried(1, max_cooldowns=2, cooldown=HOUR))
     started = e.CooldownStarted(step="pay", number=1, most=2, until=LATE + HOUR)
-    assert transition.events[1] == started
-    assert transition.after.derived.not_before == LATE + HOUR
+    assert next_version.events[1] == started
+    assert next_version.after.derived.not_before == LATE + HOUR
 
 
 def test_an_order_goes_on_without_an_optional_step():
     """SCH-13."""
-    transition = recovered(tried(1, on_failure=OnFailure.CONTINUE))
-    assert only_step(transition).state.reason is SkipReason.FAILED
-    assert kinds(transition)[1:] == [e.StepFailed, e.OptionalStepFailed, e.Recovered]
+    next_version = recovered(tried(1, on_failure=OnFailure.CONTINUE))
+    assert only_step(next_version).state.reason is SkipReason.FAILED
+    assert kinds(next_version)[1:] == [e.StepFailed, e.OptionalStepFailed, e.Recovered]
 
 
 def test_no_step_is_tried_again_after_a_failure_while_an_agent_has_another():
     """SCH-12: the order stays with its scheduler."""
     other = replace(running("b"), state=Running(LATE + HOUR))
-    transition = recovered(tried(1), tried(0, "c"), other)
-    assert transition.after.state == BY
-    assert transition.after.step("c").retry_by is None
-    assert transition.after.derived.complete_by == LATE + HOUR
+    next_version = recovered(tried(1), tried(0, "c"), other)
+    assert next_version.after.state == BY
+    assert next_version.after.step("c").retry_by is None
+    assert next_version.after.derived.complete_by == LATE + HOUR
 
 
 def test_a_pending_order_stays_so():
     """Another step of it was recovered before; nobody takes it from a scheduler a second time."""
-    transition = recovered(running(), step(name="b"), state=Pending())
-    assert transition.after.state == Pending()
-    assert kinds(transition) == [e.AttemptExpired]
+    next_version = recovered(running(), step(name="b"), state=Pending())
+    assert next_version.after.state == Pending()
+    assert kinds(next_version) == [e.AttemptExpired]
 
 
 def test_an_external_event_that_does_not_come_counts_always():
     """ANS-2: no agent reports of it."""
     awaited = replace(external(AwaitingExternalEvent(NOW + TIMEOUT)), counts=Counts(attempts=1))
-    transition = recovered(awaited, report=AttemptReport())
-    assert only_step(transition).cause == Cause(Code.NO_EXTERNAL_EVENT)
-    assert transition.after.failures == 1
+    next_version = recovered(awaited, report=AttemptReport())
+    assert only_step(next_version).cause == Cause(Code.NO_EXTERNAL_EVENT)
+    assert next_version.after.failures == 1
     once = recovered(replace(awaited, rules=replace(awaited.rules, threshold=1)))
     assert isinstance(only_step(once).state, Failed)
     assert kinds(once) == [e.AttemptExpired, e.StepFailed, e.OrderEnded]
@@ -170,26 +170,26 @@ def test_an_external_event_that_does_not_come_counts_always():
 def test_nobody_outside_is_left_waiting_for_an_order_that_ends():
     """SCH-12."""
     awaited = replace(external(AwaitingExternalEvent(LATE + HOUR)), counts=Counts(attempts=1))
-    transition = recovered(tried(1), awaited)
-    assert isinstance(transition.after.step("approve").state, RequestCancelled)
-    assert e.ExternalRequestCancelled(step="approve", attempt=1) in transition.events
+    next_version = recovered(tried(1), awaited)
+    assert isinstance(next_version.after.step("approve").state, RequestCancelled)
+    assert e.ExternalRequestCancelled(step="approve", attempt=1) in next_version.events
 
 
 def test_a_step_that_expires_while_its_order_turns_back_is_undone():
     """UND-2: the failure is in the history, and counts for nothing."""
-    transition = recovered(running(), direction=Direction.UNDO)
-    undone = only_step(transition)
+    next_version = recovered(running(), direction=Direction.UNDO)
+    undone = only_step(next_version)
     assert isinstance(undone.state, UndoPending)
     assert undone.effect == InDoubt(key=KEY)
     assert undone.counts == Counts(attempts=1)
-    assert transition.events[0].failure == 1
+    assert next_version.events[0].failure == 1
 
 
 def test_the_undo_of_an_expired_step_waits_until_no_call_can_take_effect():
     """UND-2."""
     key = replace(KEY, effects_final_at=LATE + HOUR)
-    transition = recovered(running(key=key), direction=Direction.UNDO)
-    assert only_step(transition).state == UndoPending(
+    next_version = recovered(running(key=key), direction=Direction.UNDO)
+    assert only_step(next_version).state == UndoPending(
         LateEffectsPossible(LATE + HOUR, LATE + HOUR + TIMEOUT)
     )
 

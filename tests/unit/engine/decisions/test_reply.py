@@ -53,9 +53,9 @@ def received(*steps, by=None, at=NOW, over="bank", reply=DONE, **changes):
     return receive(changed(it, it, NOW), delivery, at, CAPACITY, by or scheduler())
 
 
-def cause_of(transition):
+def cause_of(next_version):
     """The cause that the history has of the failure of the step."""
-    return next(event.cause for event in transition.events if isinstance(event, e.StepFailed))
+    return next(event.cause for event in next_version.events if isinstance(event, e.StepFailed))
 
 
 def test_a_valid_reply_completes_the_step_and_the_order_goes_on():

@@ -23,7 +23,7 @@ from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.orders import InError
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import MAX_KEPT, OnFailure
-from engine.storage.orders import columns_of_record, of_change
+from engine.storage.orders import columns_of_record, of_transition
 from engine.storage.tables import Delete, stored_form
 from operations.api.requests import OperatorRequest
 from shop.business import ORDER, SHOP
@@ -227,7 +227,7 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows(code, char
             )
             for place, changed in enumerate(change.after.steps)
         ]
-        _, rows = of_change(replace(change, after=orders.having(change.after, steps=full)))
+        _, rows = of_transition(replace(change, after=orders.having(change.after, steps=full)))
         assert [
             stored_form(columns_of_record(row.row)) for row in rows if not isinstance(row, Delete)
         ]

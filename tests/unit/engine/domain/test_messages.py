@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from agents.rules import accepted, latest_beginning, not_tried
 from engine.alerts import events as alerts
-from engine.decisions.changes import OperatorEvent
 from engine.decisions.requests import _without
+from engine.decisions.transitions import OperatorEvent
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import AcceptedError, InvalidError, NotTriedError
 from engine.domain.events import SubmissionRefused

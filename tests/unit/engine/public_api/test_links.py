@@ -14,7 +14,7 @@ from engine.azure.clock import new_callback_token
 from engine.azure.code import CodeService
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.callback_actions import question
-from engine.decisions.changes import HistoryEntry
+from engine.decisions.transitions import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain import states
 from engine.domain.callback_urls import CallbackUrls, masked, step_of

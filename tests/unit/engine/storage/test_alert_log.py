@@ -8,7 +8,7 @@ import pytest
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
 from engine.alerts.events import Acknowledgement
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import ConflictError
 from engine.storage.alert_log import AlertLog
 from testkit.memory import of_columns

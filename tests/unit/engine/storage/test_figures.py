@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
 from engine.storage import figures
@@ -49,7 +49,7 @@ def test_what_is_done_to_an_order_that_has_ended_or_begins_counts_nothing():
     """Only that it ends."""
     ended = answered("failed").after
     erased = erase(ended, OperatorRequest(operator="grace", note="asked"), PAYLOAD, NOW)
-    begun = Change(
+    begun = Transition(
         before=None,
         after=orders.new(),
         entry=HistoryEntry(at=NOW, actor="t", events=some("submitted")),
@@ -132,7 +132,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     now = NOW
     made = app(in_memory(clock=lambda: now))
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await made.engine.unit_of_work.commit(Change(before=None, after=orders.new(), entry=entry))
+    await made.engine.unit_of_work.commit(Transition(before=None, after=orders.new(), entry=entry))
     await made.engine.unit_of_work.run(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)
     await made.engine.unit_of_work.run(

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry, NotClaimed
+from engine.decisions.transitions import HistoryEntry, NotClaimed, Transition
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.statuses import NotClaimable, ProcessState
 from engine.storage.unit_of_work import UnitOfWork
@@ -50,7 +50,7 @@ class Processes:
 
     async def submitted(self):
         entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-        await self.one.commit(Change(before=None, after=orders.new(), entry=entry))
+        await self.one.commit(Transition(before=None, after=orders.new(), entry=entry))
         return self
 
     async def order(self):
@@ -98,7 +98,7 @@ async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(process
     decisions = await asyncio.gather(
         *(processes.one.run(ORDER_ID, scheduler.claim) for _ in range(2))
     )
-    assert [isinstance(decision, Change) for decision in decisions] == [True, False]
+    assert [isinstance(decision, Transition) for decision in decisions] == [True, False]
     assert processes.store.loads == 2
 
 

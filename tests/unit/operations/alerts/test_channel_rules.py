@@ -3,7 +3,7 @@
 import pytest
 
 from engine.alerts.channels import ChannelName, ChannelRule, Severity
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from operations.alerts.channel_rules import channels_of
 from tests.support.builders import NOW
 

@@ -8,7 +8,7 @@ import pytest
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
 from engine.alerts.digests import DigestStatus
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
 from engine.storage.alert_log import AlertLog

@@ -12,7 +12,7 @@ import pytest
 from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 
-from engine.decisions.changes import OperatorEvent
+from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage
 from engine.storage import outbox

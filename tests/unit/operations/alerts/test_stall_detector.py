@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.keys import buckets, sortable
 from engine.domain.submitted_order import Priority
@@ -39,7 +39,7 @@ async def watched(*orders, sweep=None):
         await sweeps.record(sweep)
     for order in orders:
         await store.commit(
-            Change(
+            Transition(
                 before=None,
                 after=order,
                 entry=HistoryEntry(at=NOW, actor="t", events=some("submitted")),

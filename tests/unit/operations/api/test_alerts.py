@@ -7,8 +7,8 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
-from engine.decisions.changes import OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import sortable

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import UnreadableRowError
@@ -232,7 +232,7 @@ async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operato
     named = steps.like(failed.step("payment"), "paid")
     order = orders.in_error(failed, steps=[named, steps.new("sent", uses=("paid",))])
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
     said = await made.operations.orders.explain(order.order_id)
     assert said.next_actor is Actor.OPERATOR
     named = [name for name in ("resubmit", "skip", "cancel") if name in said.waiting_for]

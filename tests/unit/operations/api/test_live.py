@@ -7,7 +7,7 @@ import pytest
 
 from engine.azure.clock import order_ids
 from engine.decisions import lists
-from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth
@@ -43,7 +43,7 @@ async def recorded(made, order=None):
     """One more order like this one, or a new one."""
     order = orders.having(order or orders.new(), order_id=new_order_id())
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
 
 
 async def look(made):
@@ -100,7 +100,7 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
     order = orders.new()
     data = lists.summary(order) | {"Situation": "asleep"} | columns
     with patch.object(lists, "summary", return_value=data):
-        await made.engine.store.commit(Change(before=None, after=order, entry=an_end()))
+        await made.engine.store.commit(Transition(before=None, after=order, entry=an_end()))
     (seen,) = (await look(made)).orders
     assert (seen.situation, seen.stands) == ("asleep", where)
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from engine.azure.clock import order_ids, order_time
-from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.states import Running, Skipped, SkipReason
 from engine.domain.statuses import Outcome, ProcessState
@@ -84,7 +84,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     service = made.operations.orders
     order = slow_to_pay()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
     order = await made.engine.store.commit(scheduler.claim(order, NOW))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
@@ -99,7 +99,7 @@ async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and
     """As its row in the work index says it, without loading the order."""
     made, order = app_at(), orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
     order = await made.engine.store.commit(scheduler.claim(order, NOW))
     [first] = (await made.operations.orders.list(OrdersPage(state="Processing"))).orders
     assert (first.attempt, first.last_answer) == (1, None)
@@ -123,7 +123,7 @@ async def test_the_overview_counts_every_order_once_and_what_is_not_sent():
     made = app_at()
     order = slow_to_pay(reply_to="status-a")
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
     order = await made.engine.store.commit(scheduler.claim(order, NOW))
     claimed = await overview_on(made).look()
     assert {str(state): count.count for state, count in claimed.open_orders.items()} == counts(
@@ -189,7 +189,7 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     service = made.operations.orders
     order = orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
     await made.engine.agent_health.publish(said("payment", open_for=30))
     one_open = await service.explain(order.order_id)
     assert one_open.next_at == NOW
@@ -208,7 +208,7 @@ async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_o
     made = app_at()
     order = orders.new(workflow_version=9)
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
     explanation = await made.operations.orders.explain(order.order_id)
     assert "payment-only version 9" in explanation.waiting_for
     assert explanation.next_at == NOW + LONGEST_UPGRADE + timedelta(microseconds=1)
@@ -225,7 +225,7 @@ async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
     order = orders.having(order, order_id=f"{bucket}-{number:026d}")
     entry = HistoryEntry(at=NOW, actor="t", events=some("failed"))
-    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
 
 
 async def failed(
@@ -632,7 +632,7 @@ REQUEST = OperatorRequest(operator="grace", note="to call the customer")
 async def recorded(made, order=None):
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     return await made.engine.store.commit(
-        Change(before=None, after=order or orders.new(), entry=entry)
+        Transition(before=None, after=order or orders.new(), entry=entry)
     )
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, Alert
-from engine.decisions.changes import OperatorEvent
 from engine.decisions.lists import LISTS, situation_in
 from engine.decisions.operator_actions import possible, possible_at
+from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.statuses import Mark, Outcome
 from operations.alerts.digests import TITLES

@@ -1,0 +1,144 @@
+"""The draft of an order while a decision is made, and the next version that comes of it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from engine.domain import verbs, work_index
+from engine.domain.causes import Cause
+from engine.domain.derive import changed
+from engine.domain.events import (
+    HistoryEvent,
+    OptionalStepFailed,
+    OrderEnded,
+    StepFailed,
+)
+from engine.domain.messages import BusMessage, OrderReady, later
+from engine.domain.orders import OrderAggregate, Pending
+from engine.domain.states import Failed, Running, Skipped
+from engine.domain.statuses import Outcome
+from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import OnFailure
+from engine.features.external_events import cancel_requests
+
+
+@dataclass(frozen=True, slots=True)
+class NextVersion:
+    """The next version of an order; `before` is None for a new one."""
+
+    before: OrderAggregate | None
+    after: OrderAggregate
+    events: tuple[HistoryEvent, ...]
+    messages: tuple[BusMessage, ...] = ()
+    """The messages to send after the commit; they only wake somebody."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """An order as a decision has brought it so far, with what happened to it."""
+
+    before: OrderAggregate
+    order: OrderAggregate
+    now: datetime
+    events: tuple[HistoryEvent, ...] = ()
+
+    def but(self, order: OrderAggregate, *events: HistoryEvent) -> "Draft":
+        """Return the draft with this order, and with further events."""
+        return replace(self, order=order, events=(*self.events, *events))
+
+    def commit(self, *messages: BusMessage) -> NextVersion:
+        """Return the next version, with these messages and its wake-up."""
+        return next_version(self.before, self.order, self.now, self.events, messages)
+
+
+def next_version(
+    before: OrderAggregate | None,
+    order: OrderAggregate,
+    now: datetime,
+    events: tuple[HistoryEvent, ...],
+    messages: tuple[BusMessage, ...] = (),
+) -> NextVersion:
+    """Return the next version of an order; `before` is None for a new one.
+
+    A pending order that a claim may go on with now gets a wake-up, and one that pauses gets it at
+    the end of the pause.
+    """
+    after = changed(before, order, now)
+    until = after.derived.not_before
+    is_pending = isinstance(after.state, Pending)
+    if is_pending and after.blocked() is None and until is None:
+        messages = (*messages, order_ready(before, after))
+    elif until and work_index.is_pause(after, after.ready, until):
+        messages = (*messages, later(order_ready(before, after), until))
+    return NextVersion(before, after, events, messages)
+
+
+def order_ready(before: OrderAggregate | None, after: OrderAggregate) -> BusMessage:
+    """Return the message that names the order to any scheduler, with the steps that may start now.
+
+    Polling would find the order too, but later (SUB-6, SUP-3).
+    """
+    known = before.ready if before else ()
+    needs = work_index.first_need(after, after.derived.ready_since)
+    return OrderReady(
+        order_id=after.order_id,
+        steps=tuple(step.name for step in after.ready if step not in known),
+        needs=None if needs == work_index.NO_AGENT else needs,
+        priority=after.priority,
+        since=after.derived.ready_since,
+    ).to_bus()
+
+
+# The answer to a step
+
+
+def after_answer(
+    order: OrderAggregate, before: Step, answered: Step, event: HistoryEvent, now: datetime
+) -> Draft:
+    """Return the draft of an order whose step was answered, by an agent or from outside (ANS-6).
+
+    If an undo was requested while the step ran, it concerns the step from now on (UND-1). Only an
+    order that is not undone goes on without an optional step (SCH-13).
+    """
+    events: tuple[HistoryEvent, ...] = (event,)
+    if order.is_undo and isinstance(before.state, Running):
+        answered = verbs.request_undo(answered)
+    elif isinstance(answered.state, Skipped):
+        events = (event, OptionalStepFailed(step=answered.name))
+    return Draft(before=order, order=order.with_steps(answered), now=now, events=events)
+
+
+# The end of an order
+
+
+def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
+    """Return the failed step for which the order has to be undone; None if there is none (UND-1).
+
+    A failure that is not the service's own word never asks for the undo: an operator looks at it
+    first. So it is with an order that is past its point of no return (UND-6).
+    """
+    if order.passed_pivots():
+        return None
+    for step in order.in_state(Failed):
+        if step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides:
+            return step
+    return None
+
+
+def end_failed(draft: Draft) -> NextVersion:
+    """Set an order of which no failed step asks for the undo to `Error` (SCH-8)."""
+    failed = draft.order.in_state(Failed)[0]
+    return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
+
+
+def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> NextVersion:
+    """Set an order on which no agent works to `Error`, because of a step or as a whole (SCH-8)."""
+    order, cancelled = cancel_requests(draft.order)
+    ended = OrderEnded(outcome=outcome, step=step, cause=cause)
+    return draft.but(order.end(outcome, cause), *cancelled, ended).commit()
+
+
+def failure_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
+    """Return the events of a step that has just failed; the history has the whole cause."""
+    failed = StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
+    is_optional = isinstance(step.state, Skipped)
+    return (failed, OptionalStepFailed(step=step.name)) if is_optional else (failed,)
