@@ -1,4 +1,4 @@
-"""The test kit for authors of a business; it is not deployed."""
+"""The testing package for authors of applications; it is not deployed."""
 
 from testkit.environment import OrderUnderTest, WorkflowTestEnvironment
 from testkit.exploration.explorer import FoundError

@@ -185,7 +185,7 @@ async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckR
 
 
 def _new_key() -> str:
-    return f"kit-check-{uuid4().hex}:check"
+    return f"testkit-check-{uuid4().hex}:check"
 
 
 def _ok(name: str, what: str) -> CheckResult:

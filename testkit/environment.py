@@ -126,7 +126,7 @@ class WorkflowTestEnvironment:
         instances: Literal[1, 2] = 1,
         answers: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         callbacks: Collection[str] = (),
-        holds: Callable[[Seen], None] = anything,
+        invariant: Callable[[Seen], None] = anything,
         states: float = math.inf,
         seconds: float = 50.0,
         progress: bool | None = None,
@@ -148,9 +148,9 @@ class WorkflowTestEnvironment:
 
         Raises LookupError for an act or an agent that there is not, `InvalidError` for `answers`
         from outside or over a link that the workflow does not take, and `FoundError`, an
-        AssertionError with the shortest way there as numbered lines, for a state in which a law of
-        the pattern does not hold (docs/pattern.md, 10), or in which `holds` raises AssertionError;
-        also if from some state no end can be reached.
+        AssertionError with the shortest trace as numbered lines, for a state in which an invariant
+        of the pattern does not hold (docs/pattern.md, 10), or in which `invariant` raises
+        AssertionError; also if from some state no end can be reached.
         """
         if content is None:
             content, workflow = self._sample(workflow)
@@ -163,7 +163,7 @@ class WorkflowTestEnvironment:
             instances=instances,
             answers=answers,
             callbacks=callbacks,
-            holds=holds,
+            invariant=invariant,
             progress=_Progress().show if shows_progress else silent,
         )
         engine = self._world.engine
@@ -211,7 +211,7 @@ class WorkflowTestEnvironment:
         """
         if action not in BY_NAME:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
-        fields = {"operator": "trial", "note": "a trial", "step": step, **outcome}
+        fields = {"operator": "test", "note": "a test", "step": step, **outcome}
         request = decode(ActRequest, json_text({to_camel(name): fields[name] for name in fields}))
         self._world.run(self._world.operations.orders.act(BY_NAME[action], order.id, request))
 
@@ -229,7 +229,7 @@ class WorkflowTestEnvironment:
         nothing.
         """
         answer = None if content is None else dict(_json(content))
-        request = AnswerRequest(operator="trial", answer=answer, refusal=refusal)
+        request = AnswerRequest(operator="test", answer=answer, refusal=refusal)
         self._world.run(self._world.operations.services.answers.answer(order.id, step, request))
 
     def inspect(self, order_id: str) -> OrderView:

@@ -76,7 +76,7 @@ def settings_for(business: Application, more: Mapping[str, Any]) -> Settings:
             "outbox_schedule": never,
             "stall_detector_schedule": never,
             "notify_schedule": never,
-            "instance_id": "trial",
+            "instance_id": "test",
             "public_url": "https://in.memory",
             "addresses": {agent.name: "https://in.memory" for agent in business.agents},
             **more,
@@ -216,7 +216,7 @@ class AppWorld:
     async def _wake(self, message: BusMessage) -> None:
         arrival = Arrival(at=self.loop.now())
         inbox = self.engine.inbox
-        await inbox.on_order_ready("trial", message.body.encode(), message.correlation_id, arrival)
+        await inbox.on_order_ready("test", message.body.encode(), message.correlation_id, arrival)
 
     async def _ask(self, agent: str, message: BusMessage) -> None:
         await self.agents[agent].handle(decode(AgentRequest, message.body))
@@ -224,7 +224,7 @@ class AppWorld:
     async def _reply(self, agent: str, message: BusMessage) -> None:
         arrival = Arrival(at=self.loop.now())
         await self.engine.inbox.receive(
-            "trial", agent, message.body.encode(), message.correlation_id, arrival
+            "test", agent, message.body.encode(), message.correlation_id, arrival
         )
 
     # Timers

@@ -15,7 +15,7 @@ def nothing_is_paid_unapproved(claim: Seen) -> None:
 def test_nothing_is_paid_unapproved_whenever_an_operator_cancels() -> None:
     """At any moment of a course of events in which nothing goes wrong."""
     coverage = WorkflowTestEnvironment(CLAIMS).explore(
-        faults=0, acts=["cancel"], holds=nothing_is_paid_unapproved
+        faults=0, acts=["cancel"], invariant=nothing_is_paid_unapproved
     )
     assert coverage.whole
     assert coverage.ends["undone"] > 0
@@ -24,7 +24,9 @@ def test_nothing_is_paid_unapproved_whenever_an_operator_cancels() -> None:
 @pytest.mark.soak
 def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
     """One crash, loss, doubling or failure in each course of events, wherever it may fall."""
-    coverage = WorkflowTestEnvironment(CLAIMS).explore(faults=1, holds=nothing_is_paid_unapproved)
+    coverage = WorkflowTestEnvironment(CLAIMS).explore(
+        faults=1, invariant=nothing_is_paid_unapproved
+    )
     assert coverage.whole
     assert coverage.ends["undone"] > 0
 
@@ -33,6 +35,6 @@ def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
 def test_nothing_is_paid_unapproved_by_two_processes_of_every_kind() -> None:
     """The same, with the races between two schedulers, two supervisors and two of each agent."""
     coverage = WorkflowTestEnvironment(CLAIMS).explore(
-        faults=1, instances=2, holds=nothing_is_paid_unapproved, seconds=600
+        faults=1, instances=2, invariant=nothing_is_paid_unapproved, seconds=600
     )
     assert coverage.whole

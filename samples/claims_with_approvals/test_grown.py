@@ -205,6 +205,6 @@ def test_nothing_is_paid_unasked_whatever_goes_wrong() -> None:
         "approval": {"limit": "50000.00"},
     }
     coverage = WorkflowTestEnvironment(GROWN).explore(
-        HOUSE, faults=1, answers=said, holds=nothing_is_paid_unasked, seconds=60
+        HOUSE, faults=1, answers=said, invariant=nothing_is_paid_unasked, seconds=60
     )
     assert coverage.explored.happened("outside: commits “step-answered”")

@@ -53,7 +53,7 @@ class ExplorationResult:
 
 
 class FoundError(AssertionError):
-    """A violation, with the shortest way to it as a story, and the order's history.
+    """A violation, with the shortest trace to it, and the order's history.
 
     `labels` replays it.
     """
@@ -61,10 +61,10 @@ class FoundError(AssertionError):
     def __init__(
         self, violation: str, labels: Sequence[str], history: Sequence[HistoryEntry] = ()
     ) -> None:
-        story = [f"{number:3}. {label}" for number, label in enumerate(labels, 1)]
+        trace = [f"{number:3}. {label}" for number, label in enumerate(labels, 1)]
         entries = [f"     {entry.at:%H:%M:%S} {entry.event}: {entry.detail}" for entry in history]
         super().__init__(
-            "\n".join([violation, *story, *(["Its history:"] if entries else []), *entries])
+            "\n".join([violation, *trace, *(["Its history:"] if entries else []), *entries])
         )
         self.violation = violation
         self.labels = list(labels)
@@ -92,7 +92,7 @@ class _Search:
             self.before.append([])
         return number
 
-    def way_to(self, number: int) -> list[str]:
+    def trace_to(self, number: int) -> list[str]:
         """The labels from the beginning to this state."""
         labels: list[str] = []
         while number:
@@ -107,7 +107,7 @@ class _Search:
         if stranded is not None:
             raise FoundError(
                 "from here no end can be reached, though nothing else goes wrong",
-                self.way_to(stranded),
+                self.trace_to(stranded),
             )
 
     def longest(self, order_id: str, bound: timedelta | None) -> timedelta:
@@ -126,7 +126,7 @@ class _Search:
         if too_long is not None:
             time_left = f"{takes[too_long]}, though nothing else goes wrong: more than {bound}"
             what = f"from here {order_id} may take {time_left}"
-            raise FoundError(what, self.way_to(too_long))
+            raise FoundError(what, self.trace_to(too_long))
         return max(takes.values())
 
     def _latest(self, ends: Collection[int]) -> dict[int, datetime]:
@@ -186,7 +186,7 @@ def explore(
         if waiting[0][0] % STATES_BETWEEN == 0:
             seen.seconds = time.process_time() - began
         if len(search.parents) >= limit.states or seen.seconds >= limit.seconds:
-            seen.whole, seen.events = False, len(search.way_to(waiting[0][0]))
+            seen.whole, seen.events = False, len(search.trace_to(waiting[0][0]))
             break
         number, world = waiting.popleft()
         following = _look_at(search, seen, number, world, watch)
@@ -214,7 +214,7 @@ def _look_at(
             search.ended[part.order_id].add(number)
         watch(world, following)
     except AssertionError as violation:
-        way = [*search.way_to(number), *_last_step(world)]
+        way = [*search.trace_to(number), *_last_step(world)]
         raise FoundError(str(violation), way, world.history()) from violation
     return following
 
@@ -247,7 +247,7 @@ def _last_step(world: World) -> list[str]:
 
 
 def replay(beginning: World, labels: Sequence[str]) -> World:
-    """Follow a story again.
+    """Follow a trace again.
 
     Raises `LookupError` where it cannot go on, and `ViolationError` where something breaks.
     """

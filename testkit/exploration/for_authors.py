@@ -69,8 +69,8 @@ class ExplorationOptions:
     """By step what its service answers, or somebody outside."""
     callbacks: Collection[str]
     """The agents whose services answer over links, though nothing is declared of that (ANS-8)."""
-    holds: Callable[["Seen"], None]
-    """The author's own law, which raises AssertionError for a state that must not be."""
+    invariant: Callable[["Seen"], None]
+    """The author's own invariant, which raises AssertionError for a state that breaks it."""
     progress: Callable[[int], None]
     """Takes the number of states that were looked at, after each of them."""
 
@@ -182,7 +182,7 @@ def explore_order(
         order = world.order()
         if order is None:
             return
-        wanted.holds(_seen(world, order))
+        wanted.invariant(_seen(world, order))
         if not any(move.by_itself for move in following):
             ends[_end(order)] += 1
 

@@ -413,7 +413,7 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
     nothing_next = orders.having(order, steps=order.steps[:3])
     done = answers.answered(nothing_next, sent("soon"), "operator/x", environment.now)
     derived = done.after.derived
-    assert (done.after.state, derived.locked_by) == (Processing("trial"), "trial")
+    assert (done.after.state, derived.locked_by) == (Processing("test"), "test")
     assert derived.complete_by == order.step("first").complete_by
 
 
@@ -434,7 +434,7 @@ def test_a_refusal_waits_for_the_agents_at_work():
     environment, order = requested_twice(hang=True)
     said = CallbackAnswer(step="later", refusal="no")
     refused = answers.answered(order, said, "operator/x", environment.now).after
-    assert (refused.state, refused.derived.locked_by) == (Processing("trial"), "trial")
+    assert (refused.state, refused.derived.locked_by) == (Processing("test"), "test")
     assert [step.name for step in refused.in_state(AtWork)] == ["first"]
     recovered = rules(environment).recover(refused, environment.now + DAYS, ()).after
     assert_given_up(recovered)

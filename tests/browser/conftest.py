@@ -13,7 +13,7 @@ from tests.support.browsers import KEY, browser, exit_reason
 from tests.support.prerequisites import browser_program
 
 PATIENCE = 60_000
-"""Milliseconds for what is awaited on a page: no claim, but less than a test with a planted fault may take."""
+"""Milliseconds for what is awaited on a page: no claim, but less than a test with a seeded fault may take."""
 EXPECTED = "Failed to load resource"
 """Chromium says so of each answer that is no success: tests expect some of these."""
 QUIET = 5

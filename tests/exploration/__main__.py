@@ -7,7 +7,7 @@ from tests.exploration.worlds import EXPLORED, WorldOf
 
 
 def main(wanted: str) -> None:
-    """Explore each and say what was seen; the first violation ends it with its story."""
+    """Explore each and say what was seen; the first violation ends it with its trace."""
     worlds = [world for world in EXPLORED if wanted in str(world)]
     if not worlds:
         sys.exit(f"no world is described with: {wanted}")

@@ -5,12 +5,12 @@ import pytest
 from testkit.exploration.explorer import explore
 from tests.exploration import table
 from tests.exploration.judge import Judge
-from tests.exploration.planted import PLANTED
+from tests.exploration.seeded_faults import SEEDED_FAULTS
 from tests.exploration.worlds import HAPPENS
 
 
 def worlds_as_parameters(worlds):
-    """The worlds as parameters of a test, each marked with what it is about, and what a planted fault breaks in it."""
+    """The worlds as parameters of a test, each marked with what it is about, and what a seeded fault breaks in it."""
     return [
         pytest.param(
             world, marks=pytest.mark.proves(*sorted({*about, *broken_in(world)})), id=str(world)
@@ -20,8 +20,10 @@ def worlds_as_parameters(worlds):
 
 
 def broken_in(world):
-    """The statements of which a planted fault is found in this world."""
-    return (label.partition(" ")[0] for label, (_, small) in PLANTED.items() if small == world)
+    """The statements of which a seeded fault is found in this world."""
+    return (
+        label.partition(" ")[0] for label, (_, small) in SEEDED_FAULTS.items() if small == world
+    )
 
 
 def explored_to_closure(world, about):

@@ -207,7 +207,7 @@ def compared(made, copy, change):
     file, base = made
     assert (ROOT / change.file).read_text(encoding="utf-8").count(change.old) == 1
     with (
-        copy.planted(change),
+        copy.seeded(change),
         file.open(encoding="utf-8") as lines,
         started(copy.root, "development.differential.side", str(file)) as side,
     ):

@@ -17,7 +17,7 @@ from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Wo
 from scheduler.admission import Admission
 from testkit import FoundError, WorkflowTestEnvironment
 from testkit.exploration.for_authors import FAULTS
-from tests.exploration.planted import PLANTED
+from tests.exploration.seeded_faults import SEEDED_FAULTS
 
 
 def step(name, agent, *after, **more):
@@ -53,14 +53,14 @@ SIDE_BY_SIDE = business(FLIGHT, HOTEL)
 
 
 def no_hotel_without_a_flight(order):
-    """The author's own law."""
+    """An invariant of the author."""
     assert "hotel" not in order.standing or "flight" in order.standing, "a hotel, and no flight"
 
 
-def test_a_law_of_the_author_holds_in_every_state():
+def test_an_invariant_of_the_author_holds_in_every_state():
     """Where the steps come one after another, nothing is left out, and every kind of fault was tried."""
     coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(
-        faults=1, holds=no_hotel_without_a_flight
+        faults=1, invariant=no_hotel_without_a_flight
     )
     assert coverage.whole
     assert set(coverage.faults) == {*FAULTS}
@@ -71,7 +71,7 @@ def test_a_law_of_the_author_holds_in_every_state():
 def test_a_mistake_in_a_workflow_is_told_as_a_story():
     """Where the author forgot the order of the steps, the shortest way there is told, with the order's history."""
     with pytest.raises(FoundError, match="a hotel, and no flight") as found:
-        WorkflowTestEnvironment(SIDE_BY_SIDE).explore(faults=0, holds=no_hotel_without_a_flight)
+        WorkflowTestEnvironment(SIDE_BY_SIDE).explore(faults=0, invariant=no_hotel_without_a_flight)
     told = str(found.value).splitlines()
     assert "  1. submission takes the submission" in told
     done = found.value.labels.index("hotelier-agent-1: the service does its work")
@@ -140,7 +140,7 @@ def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
             ended.add(order.steps["hotel"])
 
     coverage = WorkflowTestEnvironment(WITH_AN_ENDPOINT).explore(
-        faults=0, acts=["customer-cancel"], holds=watch
+        faults=0, acts=["customer-cancel"], invariant=watch
     )
     assert coverage.whole
     assert coverage.ends["undone"] > 0
@@ -288,8 +288,8 @@ def test_an_order_with_a_date_begins_at_that_date():
     assert coverage.whole
     assert coverage.explored.longest >= timedelta(days=20)
     assert coverage.explored.happened("outside: commits “step-answered”")
-    plant, _ = PLANTED["SUB-9 starts orders whatever their date"]
-    with plant(), pytest.raises(FoundError, match="SUB-9"):
+    seed, _ = SEEDED_FAULTS["SUB-9 starts orders whatever their date"]
+    with seed(), pytest.raises(FoundError, match="SUB-9"):
         environment.explore(faults=0, not_before=date)
 
 
@@ -356,7 +356,7 @@ def test_somebody_outside_may_answer_at_any_moment_or_not_at_all():
         assert "book" not in order.standing or order.steps["consent"] == "Completed"
 
     coverage = WorkflowTestEnvironment(FORM).explore(
-        faults=0, answers={"consent": {"days": 3}}, holds=nothing_without_consent
+        faults=0, answers={"consent": {"days": 3}}, invariant=nothing_without_consent
     )
     assert coverage.whole
     assert set(coverage.ends) == {"Processed", "undone"}
@@ -442,9 +442,9 @@ def test_what_waits_may_be_erased():
 
 
 def test_a_fault_of_the_engine_is_found_on_the_author_s_workflow():
-    """The laws hold for any business: here, that steps begin in their order."""
-    plant, _ = PLANTED["SCH-10 starts steps in any order"]
-    with plant(), pytest.raises(FoundError, match="SCH-10"):
+    """The invariants hold for any application: here, that steps begin in their order."""
+    seed, _ = SEEDED_FAULTS["SCH-10 starts steps in any order"]
+    with seed(), pytest.raises(FoundError, match="SCH-10"):
         WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0)
 
 

@@ -13,7 +13,7 @@ from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from testkit import FoundError, WorkflowTestEnvironment
 from testkit.exploration.explorer import explore
-from tests.exploration.planted import PLANTED
+from tests.exploration.seeded_faults import SEEDED_FAULTS
 from tests.exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
 
 SERVICES = {STRIPE_LIKE: "~:1", CARRIER_LIKE: "~"}
@@ -77,8 +77,8 @@ def test_nothing_happens_twice_whatever_operators_do(world):
 )
 def test_a_second_effect_would_be_found(label, world):
     """Where a round begins in doubt, or a call is sent under a key that may be forgotten."""
-    plant, _ = PLANTED[label]
-    with plant(), world.running(), pytest.raises(FoundError, match=label.split()[0]):
+    seed, _ = SEEDED_FAULTS[label]
+    with seed(), world.running(), pytest.raises(FoundError, match=label.split()[0]):
         explore(world.beginning(), world.bounds())
 
 
@@ -119,7 +119,7 @@ def paid_and_shipped():
 
 
 def nothing_is_shipped_unpaid(order):
-    """The author's own law."""
+    """An invariant of the author."""
     assert "ship" not in order.standing or "pay" in order.standing
 
 
@@ -127,7 +127,7 @@ def nothing_is_shipped_unpaid(order):
 def test_an_author_explores_a_business_that_uses_both():
     """To the end of every course of events, with one fault and a resubmit at any moment."""
     coverage = WorkflowTestEnvironment(paid_and_shipped()).explore(
-        faults=1, acts=["resubmit"], holds=nothing_is_shipped_unpaid
+        faults=1, acts=["resubmit"], invariant=nothing_is_shipped_unpaid
     )
     assert coverage.whole
     assert coverage.explored.happened("the service accepts it, to do it later")

@@ -30,7 +30,7 @@ def test_nothing_is_broken_in_any_state_of_a_largest_world(world):
 
 def test_a_story_can_be_replayed():
     """What the explorer tells leads to the same state again: here, to an order that ends well after all."""
-    story = [
+    trace = [
         "submission takes the submission",
         "submission: commits “submitted”",
         "submission: sends the wake: the bus is away",
@@ -47,6 +47,6 @@ def test_a_story_can_be_replayed():
     ]
     world = WorldOf(faults=1)
     with world.running():
-        assert replay(world.beginning(), story).order().state == Processed()
+        assert replay(world.beginning(), trace).order().state == Processed()
         with pytest.raises(LookupError, match="cannot happen here"):
-            replay(world.beginning(), [*story, story[0]])
+            replay(world.beginning(), [*trace, trace[0]])

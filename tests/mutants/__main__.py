@@ -1,4 +1,4 @@
-"""Tests the tests: plants faults into the code one by one, and fails unless each is noticed.
+"""Tests the tests: seeds faults into the code one by one, and fails unless each is noticed.
 
 Part `table`: faults of meaning, each with the tests that notice it. All other parts: what mutmut makes of the
 rules, all of engine.domain or one module of it such as engine.domain.orders; what survives is listed in survivors.toml, with the reason.
@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.mutants import generated, planted
+from tests.mutants import generated, seeded
 from tests.mutants.mutant import Where
 
 TABLE = "table"
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
         [part for part in asked.parts if not generated.chosen([part])] if asked.parts else [TABLE]
     )
     codes = [generated.run(modules)] if modules else []
-    codes += [planted.run("" if label == TABLE else label, asked.where) for label in labels]
+    codes += [seeded.run("" if label == TABLE else label, asked.where) for label in labels]
     return max(codes)
 
 

@@ -1,4 +1,4 @@
-"""Copies of the tree, in which a fault can be planted and tests run."""
+"""Copies of the tree, in which a fault can be seeded and tests run."""
 
 import itertools
 import os
@@ -75,7 +75,7 @@ class Copy:
         shutil.rmtree(self.root.parent)
 
     @contextmanager
-    def planted(self, mutant: Mutant) -> Iterator[None]:
+    def seeded(self, mutant: Mutant) -> Iterator[None]:
         """Have the fault in the copy for as long as this lasts."""
         path = self.root / mutant.file
         text, before, time = path.read_text(encoding="utf-8"), path.stat(), next(self._times)

@@ -1,4 +1,4 @@
-"""A fault to plant into the shipped code."""
+"""A fault to seed into the shipped code."""
 
 import ast
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The faults that `make mutants` plants, and the mutants that it lets survive."""
+"""The faults that `make mutants` seeds, and the mutants that it lets survive."""
 
 import importlib
 
@@ -18,7 +18,7 @@ DIFF = """--- a
 """
 
 
-def test_every_fault_can_be_planted_and_is_looked_for_where_the_statement_is_proven():
+def test_every_fault_can_be_seeded_and_is_looked_for_where_the_statement_is_proven():
     """Its place is in the code as it stands, and each of its tests bears the statement's mark."""
     assert [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)] == []
     assert len({mutant.label for mutant in MUTANTS}) == len(MUTANTS)

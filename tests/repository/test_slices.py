@@ -24,7 +24,7 @@ def test_every_entry_of_the_table_is_there():
 @pytest.mark.parametrize(
     ("test", "found"),
     [
-        ("tests/exploration/test_planted.py::test_a[x/y::z]", ["always"]),
+        ("tests/exploration/test_seeded_faults.py::test_a[x/y::z]", ["always"]),
         ("tests/browser/test_drill.py::test_a", ["pages"]),
         ("tests/browser_of_old/test_a.py::test_a", []),
         ("tests/app/test_hold.py::test_a", []),

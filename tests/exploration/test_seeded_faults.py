@@ -1,4 +1,4 @@
-"""The exploration can fail: each planted fault is found, and each drift of an explanation from the rules."""
+"""The exploration can fail: each seeded fault is found, and each drift of an explanation from the rules."""
 
 import re
 from dataclasses import replace
@@ -12,7 +12,7 @@ from scheduler.service import WAKE_UP_TIME
 from testkit.exploration.explorer import FoundError, explore
 from tests.exploration import judge
 from tests.exploration.judge import Judge, acting_rules
-from tests.exploration.planted import MESSAGE_OF, PLANTED
+from tests.exploration.seeded_faults import MESSAGE_OF, SEEDED_FAULTS
 from tests.exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
 
 pytestmark = pytest.mark.soak
@@ -22,11 +22,11 @@ NO_FAULT = ("TypeError", "AttributeError", "NameError", "UnboundLocalError")
 """What goes wrong when the fault does not fit the code any more, and nothing is found."""
 
 
-@pytest.mark.parametrize("label", PLANTED)
-def test_a_planted_fault_is_found(label):
-    """Each is caught in its world, with the shortest story that leads to it."""
-    plant, world = PLANTED[label]
-    with plant(), world.running(), pytest.raises(FoundError) as found:
+@pytest.mark.parametrize("label", SEEDED_FAULTS)
+def test_a_seeded_fault_is_found(label):
+    """Each is caught in its world, with the shortest trace that leads to it."""
+    seed, world = SEEDED_FAULTS[label]
+    with seed(), world.running(), pytest.raises(FoundError) as found:
         explore(world.beginning(), world.bounds())
     assert not any(fault in found.value.violation for fault in NO_FAULT)
     assert re.search(MESSAGE_OF.get(label, ""), found.value.violation)

@@ -1,4 +1,4 @@
-"""Faults to plant into the shipped code, each of which the exploration has to find."""
+"""Faults to seed into the shipped code, each of which the exploration has to find."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -127,7 +127,7 @@ from tests.exploration.worlds import (
 
 NOT_VALID = Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
 
-Plant = Callable[[], AbstractContextManager[Any]]
+SeededFault = Callable[[], AbstractContextManager[Any]]
 
 original_ready = OrderAggregate.ready.func
 original_blocked = OrderAggregate.blocked
@@ -1168,7 +1168,7 @@ class _Both:
             patched.__exit__(*args)
 
 
-PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
+SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
     "SCH-2 claims what another scheduler has": (claims_what_is_taken, SKIPPED),
     "SCH-2 writes without looking at ETags": (writes_without_looking_at_etags, CANCELLED),
     "SCH-3 sends the request before it is recorded": (sends_before_it_writes, UNDISTURBED),
@@ -1385,4 +1385,4 @@ MESSAGE_OF: Mapping[str, str] = {
     "OPR-7 holds and lets the deadline pass": "moves by the time held",
     "SUB-3 compares with the priority of now": "SUB-3",
 }
-"""By planted fault what is said of it, so that it is found for the right reason."""
+"""By seeded fault what is said of it, so that it is found for the right reason."""

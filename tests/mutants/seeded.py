@@ -1,4 +1,4 @@
-"""Plants every fault of the table into a copy of the tree, and says which test noticed it."""
+"""Seeds every fault of the table into a copy of the tree, and says which test noticed it."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ AT_A_TIME = 2
 
 
 def run(named: str, where: Collection[Where]) -> int:
-    """Plant the faults whose label contains this; return 1 if one survives, or the table or a test is wrong."""
+    """Seed the faults whose label contains this; return 1 if one survives, or the table or a test is wrong."""
     chosen = [
         mutant
         for mutant in MUTANTS
@@ -57,7 +57,7 @@ def _side_by_side(
     def run(mutant: Mutant) -> Result:
         copy = free.get()
         try:
-            with copy.planted(mutant):
+            with copy.seeded(mutant):
                 return copy.run(mutant.tests)
         finally:
             free.put(copy)
