@@ -63,7 +63,7 @@ def functions(
     calls = [
         *own_routes,
         *endpoint_routes(engine.customers, engine.business.endpoints),
-        *(callback_routes(engine.link_service) if engine.callback_urls else ()),
+        *(callback_routes(engine.callback_service) if engine.callback_urls else ()),
         *operator_routes(operations.services),
     ]
     app.register_functions(http_functions(calls, operations.sign_in))

@@ -18,8 +18,8 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
+from engine.public_api.callbacks import CallbackService, WrongTries
 from engine.public_api.inbox import AnswerInbox
-from engine.public_api.links import LinkService, WrongTries
 from engine.public_api.service import CustomerService
 from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.agent_health import AgentHealthLog
@@ -267,9 +267,9 @@ class Engine:
         )
 
     @cached_property
-    def link_service(self) -> LinkService:
-        """Takes answers over links."""
-        return LinkService(
+    def callback_service(self) -> CallbackService:
+        """Takes callbacks."""
+        return CallbackService(
             unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
             remembering={agent.name for agent in self.agents if agent.remembers_refusals},

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
@@ -15,7 +15,7 @@ from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepNa
 from engine.domain.orders import OrderAggregate
 from engine.http.answers import AnswerBody
 from engine.ports import Bus, Clock
-from engine.public_api.links import ACTOR
+from engine.public_api.callbacks import ACTOR
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.unit_of_work import UnitOfWork
@@ -83,11 +83,11 @@ class AnswerInbox:
 
     async def _record(self, message: QueuedAnswer) -> None:
         def decide(order: OrderAggregate, now: datetime) -> Transition | None:
-            answers.awaiting(order, message.step)
-            answer = answers.read(
+            callback_actions.awaiting(order, message.step)
+            answer = callback_actions.read(
                 order, message.step, self.workflows, message.answer, message.refusal
             )
-            return answers.answered(order, answer, ACTOR, now)
+            return callback_actions.answered(order, answer, ACTOR, now)
 
         if await self.unit_of_work.run(message.order_id, decide):
             about = {"order_id": message.order_id, "step": message.step}

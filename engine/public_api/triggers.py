@@ -9,8 +9,8 @@ import azure.functions as func
 from engine.declarations.business import EndpointDefinition
 from engine.domain.messages import ANSWERS
 from engine.http.openapi import Route
+from engine.public_api.callbacks import CallbackService
 from engine.public_api.inbox import AnswerInbox
-from engine.public_api.links import LinkService
 from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.public_api.service import CustomerService
 from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
@@ -23,13 +23,13 @@ def endpoint_routes(
     return [route for endpoint in endpoints for route in _of(customers, endpoint)]
 
 
-def callback_routes(links: LinkService) -> list[Route]:
-    """Return the routes of links to answers, which need no key: each carries its own right."""
+def callback_routes(callbacks: CallbackService) -> list[Route]:
+    """Return the routes of callback URLs, which need no key: each carries a token of its own."""
     place = "api/answers/{orderId}/{step}"
     also = (403, 429)
     return [
-        Route("customers_question", "GET", place, links.show, open=True, also_refuses=also),
-        Route("customers_answer", "POST", place, links.answer, open=True, also_refuses=also),
+        Route("customers_question", "GET", place, callbacks.show, open=True, also_refuses=also),
+        Route("customers_answer", "POST", place, callbacks.answer, open=True, also_refuses=also),
     ]
 
 

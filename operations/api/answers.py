@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.operator_actions import OperatorCommand
 from engine.decisions.transitions import Transition
 from engine.declarations.business import Payload
@@ -91,9 +91,11 @@ class AnswerService:
         actor = f"operator/{request.operator}"
 
         def decide(order: OrderAggregate, now: datetime) -> Transition | None:
-            answers.awaiting(order, step)
-            answer = answers.read(order, step, self.workflows, request.answer, request.refusal)
-            return answers.answered(order, answer, actor, now)
+            callback_actions.awaiting(order, step)
+            answer = callback_actions.read(
+                order, step, self.workflows, request.answer, request.refusal
+            )
+            return callback_actions.answered(order, answer, actor, now)
 
         decision = await self.unit_of_work.run(order_id, decide)
         if decision is None:
@@ -110,13 +112,13 @@ class AnswerService:
         order = await self.unit_of_work.store.load(order_id)
         if order is None:
             raise UnknownOrderError
-        found = answers.awaiting(order, step)
-        definition = answers.definition_of(order, step, self.workflows)
+        found = callback_actions.awaiting(order, step)
+        definition = callback_actions.definition_of(order, step, self.workflows)
         return QuestionView(
             order_id=order_id,
             step=step,
             title=found.rules.title,
-            why_closed=answers.why_closed(order, found) or None,
+            why_closed=callback_actions.why_closed(order, found) or None,
             until=found.complete_by,
             requests_sent=found.counts.failures + isinstance(found.state, AwaitingExternalEvent),
             asks=found.rules.threshold,
@@ -137,7 +139,7 @@ class AnswerService:
         """
         command, until = _command(step, request), request.until
         await self.unit_of_work.run(
-            order_id, lambda order, now: answers.extended(order, command, until, now)
+            order_id, lambda order, now: callback_actions.extended(order, command, until, now)
         )
         log.info("operators.wait_extended", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="extended")
@@ -149,7 +151,7 @@ class AnswerService:
         """
         command = _command(step, request)
         await self.unit_of_work.run(
-            order_id, lambda order, now: answers.reminded(order, command, now)
+            order_id, lambda order, now: callback_actions.reminded(order, command, now)
         )
         log.info("operators.reminded", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="reminded")
@@ -166,8 +168,10 @@ class AnswerService:
         made: dict[str, str | None] = {}
 
         def decide(order: OrderAggregate, now: datetime) -> Transition:
-            transition = answers.with_new_callback_url(order, command, callback_urls, now)
-            made["url"] = callback_urls.of(order_id, answers.awaiting(transition.after, step))
+            transition = callback_actions.with_new_callback_url(order, command, callback_urls, now)
+            made["url"] = callback_urls.of(
+                order_id, callback_actions.awaiting(transition.after, step)
+            )
             return transition
 
         await self.unit_of_work.run(order_id, decide)
@@ -177,7 +181,7 @@ class AnswerService:
 
 def _question(order: OrderAggregate, definition: StepDefinition) -> dict[str, Any] | None:
     try:
-        return dict(answers.question(order, definition))
+        return dict(callback_actions.question(order, definition))
     except RefusedError:
         return None
 

@@ -17,7 +17,7 @@ from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.http.answers import AnswerBody
-from engine.public_api.links import CallbackToken
+from engine.public_api.callbacks import CallbackToken
 from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
 from operations.api.answers import AnswerRequest, AnswerService
@@ -172,7 +172,7 @@ class ExploredApp(Engine):
             body = AnswerBody(answer=dict(self.deployed.answer_of(job.step)))
         else:
             body = AnswerBody(refusal=REFUSAL)
-        await self.link_service.answer(job.body, job.step, body, CallbackToken(token=job.token))
+        await self.callback_service.answer(job.body, job.step, body, CallbackToken(token=job.token))
 
     async def settle(self, job: Job) -> None:
         """Say what an operator found out about a step in doubt."""

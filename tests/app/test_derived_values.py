@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.callback_actions import CallbackAnswer
 from engine.decisions.operator_actions import OperatorCommand
 from engine.decisions.transitions import HistoryEntry
@@ -140,7 +140,9 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
     due = LATER + seconds(60) + TIMEOUT
     tired = runs("second", **RESTS)
     asked = retried(steps.awaiting_external_answer(complete_by=NOW + seconds(90)), tired)
-    answered = answers.answered(asked, CallbackAnswer(step="payment", result={}), "t", LATER).after
+    answered = callback_actions.answered(
+        asked, CallbackAnswer(step="payment", result={}), "t", LATER
+    ).after
     assert answered.derived.complete_by == due
     order = retried(runs(complete_by=NOW + seconds(90)), tired)
     replied = scheduler.receive(order, answer(), LATER).after
@@ -152,7 +154,9 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
 def test_a_step_that_has_ended_waits_for_no_retry(said):
     """Somebody answered or refused while it waited to be asked again."""
     order = retried(steps.awaiting_external_answer(), RUNS_ON)
-    after = answers.answered(order, CallbackAnswer(step="payment", **said), "t", LATER).after
+    after = callback_actions.answered(
+        order, CallbackAnswer(step="payment", **said), "t", LATER
+    ).after
     assert (order.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 
 

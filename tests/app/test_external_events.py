@@ -9,7 +9,7 @@ import azure.functions as func
 import pytest
 
 from engine.alerts.events import STALLED
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.callback_actions import CallbackAnswer
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.declarations.faults import Fault, FaultCode
@@ -143,11 +143,13 @@ def test_a_late_answer_counts_until_somebody_has_given_up():
     environment, order = begun()
     waiting = snapshot(environment, order)
     late = environment.now + 6 * DAYS
-    assert answers.answered(waiting, sent(), "operator/x", late).after.step("pictures").result
+    assert (
+        callback_actions.answered(waiting, sent(), "operator/x", late).after.step("pictures").result
+    )
     recovered = rules(environment).recover(waiting, late, ()).after
     assert recovered.state == Pending()
     assert recovered.step("pictures").effect == NothingSent()
-    counted = answers.answered(recovered, sent(), "operator/x", late).after
+    counted = callback_actions.answered(recovered, sent(), "operator/x", late).after
     assert counted.step("pictures").state == Completed()
     environment.advance(days=16)
     with pytest.raises(RefusedError, match="was given up: nobody has answered"):
@@ -165,7 +167,7 @@ def test_at_the_deadline_the_answer_and_the_supervisor_are_two_decisions_on_one_
     waiting = snapshot(environment, order)
     now = environment.now + 5 * DAYS + 10 * SECOND
     recovered = rules(environment).recover(waiting, now, ())
-    answered = answers.answered(waiting, sent(), "operator/x", now)
+    answered = callback_actions.answered(waiting, sent(), "operator/x", now)
     assert recovered.before.etag == answered.before.etag
     assert recovered.after.version == answered.after.version == 1 + waiting.version
 
@@ -264,7 +266,7 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     )
     assert kinds(held) == [WorkItemKind.HELD]
     with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
-        answers.extended(held, asked, until + DAYS, environment.now)
+        callback_actions.extended(held, asked, until + DAYS, environment.now)
     environment.advance(days=7)
     assert snapshot(environment, order).step("pictures").counts.failures == 0
     environment.act(order, "release")
@@ -272,7 +274,7 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     moved = until + 7 * DAYS
     assert released.step("pictures").complete_by == released.derived.complete_by == moved
     tomorrow = environment.now + DAYS
-    extended = answers.extended(released, asked, tomorrow, environment.now).after
+    extended = callback_actions.extended(released, asked, tomorrow, environment.now).after
     assert extended.derived.complete_by == tomorrow
     environment.act(order, "hold")
     environment.answer(order, "pictures", SENT)
@@ -351,7 +353,7 @@ def test_nothing_of_a_wait_counts_as_the_time_that_a_step_took():
     """Figures of how long steps take are of agents alone."""
     environment, order = begun()
     waiting = snapshot(environment, order)
-    change = answers.answered(waiting, sent(), "operator/x", environment.now + DAYS)
+    change = callback_actions.answered(waiting, sent(), "operator/x", environment.now + DAYS)
     assert change.seconds(Completed) == {}
 
 
@@ -403,15 +405,17 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
     environment, order = requested_twice()
     until = order.derived.complete_by
     assert until == order.step("soon").complete_by
-    answered = answers.answered(order, sent("later", {"limit": 1}), "operator/x", environment.now)
+    answered = callback_actions.answered(
+        order, sent("later", {"limit": 1}), "operator/x", environment.now
+    )
     assert (answered.after.derived.complete_by, answered.messages) == (until, ())
-    done = answers.answered(order, sent("soon"), "operator/x", environment.now)
+    done = callback_actions.answered(order, sent("soon"), "operator/x", environment.now)
     assert done.after.state == Pending()
     assert [message.queue for message in done.messages] == ["scheduler-requests"]
     assert [step.name for step in done.after.in_state(AwaitingExternalEvent)] == ["later"]
     environment, order = requested_twice(hang=True)
     nothing_next = orders.having(order, steps=order.steps[:3])
-    done = answers.answered(nothing_next, sent("soon"), "operator/x", environment.now)
+    done = callback_actions.answered(nothing_next, sent("soon"), "operator/x", environment.now)
     derived = done.after.derived
     assert (done.after.state, derived.locked_by) == (Processing("test"), "test")
     assert derived.complete_by == order.step("first").complete_by
@@ -422,10 +426,10 @@ def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     """The other answer is withdrawn, and not taken any more, as the order is in Error."""
     environment, order = requested_twice()
     said = CallbackAnswer(step="later", refusal="no")
-    ended = answers.answered(order, said, "operator/x", environment.now).after
+    ended = callback_actions.answered(order, said, "operator/x", environment.now).after
     assert_given_up(ended)
     with pytest.raises(RefusedError, match="the order is Error: no"):
-        answers.answered(ended, sent("soon"), "operator/x", environment.now)
+        callback_actions.answered(ended, sent("soon"), "operator/x", environment.now)
 
 
 @pytest.mark.proves("SCH-12", "ANS-4")
@@ -433,7 +437,7 @@ def test_a_refusal_waits_for_the_agents_at_work():
     """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
     environment, order = requested_twice(hang=True)
     said = CallbackAnswer(step="later", refusal="no")
-    refused = answers.answered(order, said, "operator/x", environment.now).after
+    refused = callback_actions.answered(order, said, "operator/x", environment.now).after
     assert (refused.state, refused.derived.locked_by) == (Processing("test"), "test")
     assert [step.name for step in refused.in_state(AtWork)] == ["first"]
     recovered = rules(environment).recover(refused, environment.now + DAYS, ()).after

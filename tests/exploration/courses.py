@@ -20,7 +20,7 @@ from unittest.mock import patch
 import click
 
 from development.differential.courses import Courses, wishes
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.operator_actions import OperatorAction
 from engine.decisions.transitions import Transition
 from engine.domain.submitted_order import OUTSIDE, OnFailure
@@ -220,7 +220,7 @@ DECISIONS = (
     (SchedulerRules, "receive", _reply),
     (SupervisorRules, "recover", _recovery),
     (OperatorAction, "act", _action),
-    (answers, "answered", _answer),
+    (callback_actions, "answered", _answer),
     (retention, "erase", _erasure),
     (copies, "restored", _restored),
     (customers, "cancel_for_customer", _customer_cancel),

@@ -53,7 +53,7 @@ def declared():
     made = app(in_memory())
     return [
         *shop.triggers.routes(made.engine.customers),
-        *engine.public_api.triggers.callback_routes(made.engine.link_service),
+        *engine.public_api.triggers.callback_routes(made.engine.callback_service),
         *operations.api.triggers.operator_routes(made.operations.services),
     ]
 

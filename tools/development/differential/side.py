@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from development.differential import neutral
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.actions.restore import Copied
-from engine.decisions.transitions import Transition, HistoryEntry, NotClaimed, Note
 from engine.decisions.operator_actions import (
     BY_NAME,
     OperatorAction,
     OperatorCommand,
     cancel_for_customer,
 )
+from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
@@ -130,28 +130,30 @@ class Side:
             confirm_late_effect=move.get("confirm", False),
         )
         workflows = self._workflows
-        return _action(move["action"]).act(before, answers.checked(before, command, workflows), now)
+        return _action(move["action"]).act(before, callback_actions.checked(before, command, workflows), now)
 
     def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
-        answer = answers.read(
+        answer = callback_actions.read(
             before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
         )
         answer = replace(answer, for_good=move.get("forGood", False))
-        return answers.answered(before, answer, move["by"], now)
+        return callback_actions.answered(before, answer, move["by"], now)
 
     def extend(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
-        return answers.extended(before, _command(move), until, now)
+        return callback_actions.extended(before, _command(move), until, now)
 
     def remind(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Remind of an answer."""
-        return answers.reminded(before, _command(move), now)
+        return callback_actions.reminded(before, _command(move), now)
 
     def renew_callback(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Make a new callback address for a step."""
-        return answers.with_new_callback_url(before, _command(move), self._callback_urls, now)
+        return callback_actions.with_new_callback_url(
+            before, _command(move), self._callback_urls, now
+        )
 
     def cancel_for_customer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Cancel the order for its customer."""

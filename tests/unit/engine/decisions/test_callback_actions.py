@@ -5,12 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.callback_actions import CallbackAnswer
 from engine.decisions.operator_actions import OperatorCommand
 from engine.declarations.workflow import LONGEST_WAIT, Workflows
-from engine.domain import callback_urls as links
-from engine.domain import states
+from engine.domain import callback_urls, states
 from engine.domain.effects import Answered, Done
 from engine.domain.errors import InvalidError, InvalidLinkError, RefusedError
 from engine.domain.events import ExternalRequestCancelled
@@ -49,7 +48,7 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     accepted = steps.accepted_by_service(sent, ask_again_at=NOW, finish_by=NOW)
     for waiting, effect in ((rests, Answered), (accepted, Done)):
         now = orders.with_steps(order, waiting)
-        step = answers.answered(now, yes(order), "grace", NOW).after.step("pictures")
+        step = callback_actions.answered(now, yes(order), "grace", NOW).after.step("pictures")
         assert step.state == Completed()
         assert isinstance(step.effect, effect)
 
@@ -57,20 +56,20 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
 def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(order):
     """The very same one is."""
     refused = CallbackAnswer(step="pictures", refusal="no camera")
-    failed = answers.answered(order, refused, "grace", NOW).after
-    assert answers.answered(failed, refused, "grace", NOW) is None
+    failed = callback_actions.answered(order, refused, "grace", NOW).after
+    assert callback_actions.answered(failed, refused, "grace", NOW) is None
     with pytest.raises(RefusedError, match="pictures was given up: no camera"):
-        answers.answered(failed, replace(refused, refusal="no time"), "grace", NOW)
+        callback_actions.answered(failed, replace(refused, refusal="no time"), "grace", NOW)
 
 
 @pytest.mark.proves("ANS-1")
 def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_not(order):
     """An answer by its attempt; a refusal by its words."""
     again = orders.with_steps(order, steps.with_counts(order.step("pictures"), attempts=2))
-    change = answers.answered(again, yes(order), "grace", NOW)
+    change = callback_actions.answered(again, yes(order), "grace", NOW)
     assert [event.attempt for event in change.entry.events] == [2]
     refused = CallbackAnswer(step="pictures", refusal="no camera")
-    change = answers.answered(order, refused, "grace", NOW)
+    change = callback_actions.answered(order, refused, "grace", NOW)
     assert "no camera" in change.entry.detail
     assert change.entry.events[0].cause == refusal("no camera")
 
@@ -78,11 +77,11 @@ def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_
 def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):
     """Several of them, or none; one that the order does not have too."""
     with pytest.raises(RefusedError, match="outside: pictures, approval is"):
-        answers.awaiting(order, "check")
+        callback_actions.awaiting(order, "check")
     with pytest.raises(RefusedError, match="outside: none is"):
-        answers.awaiting(orders.having(order, steps=order.steps[:1]), "check")
+        callback_actions.awaiting(orders.having(order, steps=order.steps[:1]), "check")
     with pytest.raises(RefusedError, match="the order has no step other"):
-        answers.answered(order, CallbackAnswer(step="other", result={}), "grace", NOW)
+        callback_actions.answered(order, CallbackAnswer(step="other", result={}), "grace", NOW)
 
 
 def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
@@ -90,33 +89,33 @@ def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
     retired = Workflows(replace(WORKFLOWS.find("asking", 1), version=2))
     for known, step in ((retired, "pictures"), (WORKFLOWS, "films")):
         with pytest.raises(RefusedError, match=rf"^asking version 1 has no step {step} in this"):
-            answers.definition_of(order, step, known)
+            callback_actions.definition_of(order, step, known)
 
 
 def test_an_answer_of_a_step_without_a_model_is_kept_as_it_is(order):
     """Its fields are those that the step declares."""
     definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
     said = {"urls": ["https://pictures.example/1"], "other": 1}
-    assert answers._kept(definition, said) == {"urls": said["urls"]}
+    assert callback_actions._kept(definition, said) == {"urls": said["urls"]}
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_an_answer_may_be_as_long_as_what_a_row_keeps(order, more):
     """In characters of its JSON."""
     definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
-    said = {"urls": "x" * (answers.MAX_KEPT - len('{"urls":""}') + more)}
+    said = {"urls": "x" * (callback_actions.MAX_KEPT - len('{"urls":""}') + more)}
     if not more:
-        assert answers._kept(definition, said) == said
+        assert callback_actions._kept(definition, said) == said
         return
-    with pytest.raises(InvalidError, match=f"it can have {answers.MAX_KEPT}"):
-        answers._kept(definition, said)
+    with pytest.raises(InvalidError, match=f"it can have {callback_actions.MAX_KEPT}"):
+        callback_actions._kept(definition, said)
 
 
 def test_a_question_is_made_from_the_answers_that_its_step_uses(order):
     """Here from how many pictures there are."""
-    seen = answers.answered(order, yes(order), "grace", NOW).after
+    seen = callback_actions.answered(order, yes(order), "grace", NOW).after
     definition = WORKFLOWS.find("asking", 1).definition("approval")
-    assert answers.question(seen, definition) == {"text": "1 pictures"}
+    assert callback_actions.question(seen, definition) == {"text": "1 pictures"}
 
 
 @pytest.mark.proves("ANS-5")
@@ -133,12 +132,14 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
     """Otherwise it would be kept as poison, with the very data that was erased (engine 30)."""
     pictures = steps.with_rules(order.step("pictures"), personal=("urls",))
     personal = orders.with_steps(order, pictures)
-    recorded = answers.answered(personal, yes(order), "grace", NOW).after
+    recorded = callback_actions.answered(personal, yes(order), "grace", NOW).after
     erased = orders.with_steps(recorded, without_personal_data(recorded.step("pictures")))
     assert erased != recorded
-    assert answers.answered(erased, yes(order), "grace", NOW) is None
+    assert callback_actions.answered(erased, yes(order), "grace", NOW) is None
     with pytest.raises(RefusedError):
-        answers.answered(erased, CallbackAnswer(step="pictures", result={"urls": []}), "grace", NOW)
+        callback_actions.answered(
+            erased, CallbackAnswer(step="pictures", result={"urls": []}), "grace", NOW
+        )
 
 
 @pytest.mark.proves("ANS-3")
@@ -146,53 +147,56 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
 def test_an_answer_is_read_although_the_recorded_one_cannot_be_read_any_more(order, recorded):
     """It is another one, and is refused for that (engine 29 b)."""
     done = orders.with_steps(order, steps.completed(order.step("pictures"), result=recorded))
-    said = answers.read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    said = callback_actions.read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
     assert said == yes(order)
     with pytest.raises(RefusedError):
-        answers.answered(done, said, "grace", NOW)
+        callback_actions.answered(done, said, "grace", NOW)
 
 
 def test_an_answer_to_a_step_that_the_order_does_not_have_is_refused(order):
     """Its workflow has it now: it was changed in place."""
     shorter = orders.having(order, steps=order.steps[:1])
-    said = answers.read(shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    said = callback_actions.read(shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
     with pytest.raises(RefusedError):
-        answers.answered(shorter, said, "grace", NOW)
+        callback_actions.answered(shorter, said, "grace", NOW)
 
 
 @pytest.mark.proves("ANS-3")
 @pytest.mark.parametrize("state", [steps.undo_pending, steps.undone, steps.undo_failed])
 def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state):
     """What came of the order since is no reason to refuse what it has recorded (engine 30)."""
-    recorded = answers.answered(order, yes(order), "grace", NOW).after
+    recorded = callback_actions.answered(order, yes(order), "grace", NOW).after
     by_link = steps.with_rules(recorded.step("pictures"), capability="office", undoable=True)
     by_link = steps.completed(by_link, result=by_link.result)
     undone = orders.undoing(orders.with_steps(recorded, state(by_link)))
-    assert answers.answered(undone, yes(order), "grace", NOW) is None
+    assert callback_actions.answered(undone, yes(order), "grace", NOW) is None
     other = CallbackAnswer(step="pictures", result={"urls": []})
     with pytest.raises(RefusedError):
-        answers.answered(undone, other, "grace", NOW)
+        callback_actions.answered(undone, other, "grace", NOW)
 
 
 @pytest.mark.proves("ANS-7")
 def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
     """And never into the past; a reminder says why."""
     until = NOW + LONGEST_WAIT
-    assert answers.extended(order, GRACE, until, NOW).after.step("pictures").complete_by == until
+    assert (
+        callback_actions.extended(order, GRACE, until, NOW).after.step("pictures").complete_by
+        == until
+    )
     for wrong in (until + timedelta(microseconds=1), NOW):
         with pytest.raises(InvalidError, match="within 30 days"):
-            answers.extended(order, GRACE, wrong, NOW)
-    assert "they called" in answers.reminded(order, GRACE, NOW).entry.detail
+            callback_actions.extended(order, GRACE, wrong, NOW)
+    assert "they called" in callback_actions.reminded(order, GRACE, NOW).entry.detail
 
 
 @pytest.mark.proves("ANS-6")
 def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
     """Half a character comes from a hostile sender only."""
     asked = orders.with_steps(order, steps.with_link(order.step("pictures"), "r"))
-    assert links.step_of(asked, "pictures", "r").name == "pictures"
+    assert callback_urls.step_of(asked, "pictures", "r").name == "pictures"
     for wrong in ("\ud800", "", "R"):
         with pytest.raises(InvalidLinkError):
-            links.step_of(asked, "pictures", wrong)
+            callback_urls.step_of(asked, "pictures", wrong)
 
 
 @pytest.mark.proves("SCH-12")

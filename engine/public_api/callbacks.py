@@ -1,4 +1,4 @@
-"""Takes answers over links that carry their own right, from people and services outside (ANS-6)."""
+"""Takes callbacks of people and services: each callback URL carries a token of its own (ANS-6)."""
 
 import logging
 from collections import deque
@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from engine.decisions import callback_actions as answers
+from engine.decisions import callback_actions
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
-from engine.domain import callback_urls as links
+from engine.domain import callback_urls
 from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
 from engine.domain.messages import OrderId, StepName
 from engine.domain.orders import OrderAggregate
@@ -24,7 +24,7 @@ from engine.storage.unit_of_work import UnitOfWork
 log = logging.getLogger(__name__)
 
 ACTOR = "outside"
-"""Who answers over a link, in the history: nobody knows more of them."""
+"""The actor of a callback in the history: nobody knows more of them."""
 MOST_TRIES, WITHIN = 10, timedelta(minutes=10)
 """How many calls with a wrong link to one order are read in this time, by one process."""
 MOST_ORDERS = 10_000
@@ -38,7 +38,7 @@ class CallbackToken(Parameters):
 
 
 class Shown(View):
-    """What a step asks of whoever has its link."""
+    """What a step asks of whoever has its callback URL."""
 
     order_id: OrderId
     step: StepName
@@ -81,7 +81,7 @@ class WrongTries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkService:
+class CallbackService:
     """Shows what a link asks, and records the answer."""
 
     unit_of_work: UnitOfWork
@@ -102,9 +102,9 @@ class LinkService:
 
         def decide(order: OrderAggregate, now: datetime) -> Transition | None:
             self._check(order, step, token)
-            answer = answers.read(order, step, self.workflows, body.answer, body.refusal)
+            answer = callback_actions.read(order, step, self.workflows, body.answer, body.refusal)
             answer = replace(answer, for_good=self._agent_of(order, step) in self.remembering)
-            return answers.answered(order, answer, ACTOR, now)
+            return callback_actions.answered(order, answer, ACTOR, now)
 
         self.wrong_tries.check(order_id)
         decision = await self.unit_of_work.run(order_id, decide)
@@ -133,14 +133,14 @@ class LinkService:
     def _check(self, order: OrderAggregate, step: str, token: CallbackToken) -> None:
         """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""
         try:
-            links.step_of(order, step, token.token)
+            callback_urls.step_of(order, step, token.token)
         except InvalidLinkError:
             self.wrong_tries.add(order.order_id)
             raise
 
     def _shown(self, order: OrderAggregate, name: str) -> Shown:
         step = next(candidate for candidate in order.steps if candidate.name == name)
-        closed = answers.why_closed(order, step)
+        closed = callback_actions.why_closed(order, step)
         asks = step.is_external and not closed
         return Shown(
             order_id=order.order_id,
@@ -153,4 +153,6 @@ class LinkService:
         )
 
     def _question(self, order: OrderAggregate, step: str) -> Mapping[str, Any]:
-        return answers.question(order, answers.definition_of(order, step, self.workflows))
+        return callback_actions.question(
+            order, callback_actions.definition_of(order, step, self.workflows)
+        )

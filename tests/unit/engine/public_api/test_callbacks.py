@@ -23,7 +23,7 @@ from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesErr
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.http.answers import AnswerBody
-from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
+from engine.public_api.callbacks import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
 from engine.workflow import Agent, Call, Deferred, Model, Nothing, Operation, Workflow, application
 from functions_alone.ports import Ports
 from operations.api.poison import shown
@@ -92,7 +92,7 @@ def right_of(environment, order, step="pictures"):
 def over(environment, order, step="pictures", right=None, **said):
     """Answer over the link, which is right unless the test gives another one."""
     given = CallbackToken(token=right or right_of(environment, order, step))
-    service = environment._world.engine.link_service
+    service = environment._world.engine.callback_service
     taken = environment._world.run(service.answer(order.id, step, AnswerBody(**said), given))
     return taken.status
 
@@ -100,7 +100,7 @@ def over(environment, order, step="pictures", right=None, **said):
 def shows(environment, order, step="pictures", right=None):
     given = CallbackToken(token=right or right_of(environment, order, step))
     return environment._world.run(
-        environment._world.engine.link_service.show(order.id, step, given)
+        environment._world.engine.callback_service.show(order.id, step, given)
     )
 
 
