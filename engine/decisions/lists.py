@@ -30,7 +30,7 @@ LIST_OF = {kind: name for name, kind in LISTS.items()}
 """The name of the list that is read from the rows of each kind."""
 
 
-ENDED_LISTS = {info.word: situation for situation, info in STATUS_INFO.items() if info.is_over}
+ENDED_LISTS = {info.word: status for status, info in STATUS_INFO.items() if info.is_over}
 """The lists of the orders that are over, newest first; those that were cancelled are undone."""
 
 STATES = {
@@ -38,8 +38,8 @@ STATES = {
     "Held": ProcessState.PENDING,
     **{
         name: ProcessState.ERROR
-        for name, situation in ENDED_LISTS.items()
-        if situation is not OrderStatus.PROCESSED
+        for name, status in ENDED_LISTS.items()
+        if status is not OrderStatus.PROCESSED
     },
 }
 """The usual state in each list that has no state's name; held orders may be in any open state."""
@@ -50,7 +50,7 @@ def state_in(list_name: str) -> ProcessState:
     return STATES.get(list_name) or ProcessState(list_name)
 
 
-SITUATIONS = {
+STATUSES = {
     "Pending": OrderStatus.PENDING,
     "Processing": OrderStatus.PROCESSING,
     "Waiting": OrderStatus.AWAITING,
@@ -60,9 +60,9 @@ SITUATIONS = {
 }
 
 
-def situation_in(list_name: str) -> OrderStatus:
-    """Return the usual situation of the orders in this list."""
-    return SITUATIONS[list_name]
+def status_in(list_name: str) -> OrderStatus:
+    """Return the usual status of the orders in this list."""
+    return STATUSES[list_name]
 
 
 MAX_SHOWN = 200
@@ -104,7 +104,7 @@ def of_list(
 def list_name_of(order: OrderAggregate) -> str:
     """Return the name of the one list that has the order (OPR-1)."""
     kind = work_index.list_of(order)
-    return order.meaning.word if kind is WorkItemKind.ENDED else LIST_OF[kind]
+    return order.status_info.word if kind is WorkItemKind.ENDED else LIST_OF[kind]
 
 
 def is_first(row: IndexRow) -> bool:
@@ -122,7 +122,7 @@ def summary(order: OrderAggregate) -> dict[str, Any]:
         failed = order.in_state(UndoFailed) or failed
     known = {
         "List": list_name_of(order),
-        "Situation": str(order.situation),
+        "Situation": str(order.status),
         "ProcessState": str(order.process_state),
         "FailureCount": order.failures,
         "Priority": str(order.priority),

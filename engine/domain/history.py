@@ -126,9 +126,9 @@ def _attempt_ended(
     return EventInfo(weight=weight, is_failure=is_failure, ends_attempt=end)
 
 
-def _order_ended(situation: OrderStatus) -> EventInfo:
+def _order_ended(status: OrderStatus) -> EventInfo:
     """Return the meaning of an end, which is a failure if it waits for an operator."""
-    return EventInfo(is_failure=STATUS_INFO[situation].waits_for_operator)
+    return EventInfo(is_failure=STATUS_INFO[status].waits_for_operator)
 
 
 _ORDER = EventInfo()

@@ -36,7 +36,7 @@ from engine.domain.statuses import (
     Outcome,
     ProcessState,
     StatusInfo,
-    situation_of,
+    status_of,
 )
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import Order, Priority
@@ -237,9 +237,9 @@ class OrderAggregate:
         return self.state.outcome if isinstance(self.state, InError) else None
 
     @property
-    def situation(self) -> OrderStatus:
+    def status(self) -> OrderStatus:
         """The state as people see it; one that awaits only external events has its own (ANS-1)."""
-        found = situation_of(
+        found = status_of(
             self.process_state,
             self.outcome,
             self.direction,
@@ -252,9 +252,9 @@ class OrderAggregate:
         return OrderStatus.AWAITING if is_free and found in under_way else found
 
     @property
-    def meaning(self) -> StatusInfo:
-        """The meaning of that situation."""
-        return STATUS_INFO[self.situation]
+    def status_info(self) -> StatusInfo:
+        """The properties of its status."""
+        return STATUS_INFO[self.status]
 
     @property
     def is_undo(self) -> bool:

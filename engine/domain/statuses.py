@@ -79,7 +79,7 @@ class OrderStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusInfo:
-    """The meaning of a situation."""
+    """The properties of a status."""
 
     word: str
     """Of what is over it is also the name of its list (`?state=`)."""
@@ -134,7 +134,7 @@ STATUS_INFO: Mapping[OrderStatus, StatusInfo] = {
 }
 
 
-def situation_of(
+def status_of(
     process_state: ProcessState,
     outcome: Outcome | None,
     direction: Direction,
@@ -142,7 +142,7 @@ def situation_of(
     failed_before: bool,
     is_held: bool,
 ) -> OrderStatus:
-    """Return the order's situation; if several apply, the one that matters most."""
+    """Return the status of the order; if several apply, the one that matters most."""
     if process_state is ProcessState.PROCESSED:
         return OrderStatus.PROCESSED
     if process_state is ProcessState.ERROR:

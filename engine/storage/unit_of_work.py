@@ -33,7 +33,7 @@ def _in_brief(transition: Transition) -> dict[str, object]:
         "event": transition.entry.event,
         "state": str(after.process_state),
         "ended": name_of(ended) if ended else None,
-        "alert": after.meaning.alert if ended else None,
+        "alert": after.status_info.alert if ended else None,
         "steps": changed,
         "seconds": transition.seconds(Completed, Undone),
     }

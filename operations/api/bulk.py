@@ -114,7 +114,7 @@ class BulkService:
             return page
         orders, refused = await self._act_on(matching, request, until)
         done = [order.order_id for order in orders]
-        waiting = [order.order_id for order in orders if order.meaning.waits_for_operator]
+        waiting = [order.order_id for order in orders if order.status_info.waits_for_operator]
         handled = {*done, *(refusal.order_id for refusal in refused)}
         changed = [order.order_id for order in matching if order.order_id not in handled]
         return page.model_copy(

@@ -28,8 +28,8 @@ SHARED_FOR = timedelta(seconds=0.5)
 REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
 """The id of a request: order, step, attempt and action (`engine/domain/messages.py`)."""
 
-OF_OPERATORS = {status for status, meaning in STATUS_INFO.items() if meaning.waits_for_operator}
-PARKED = {status for status, meaning in STATUS_INFO.items() if meaning.is_parked}
+OF_OPERATORS = {status for status, info in STATUS_INFO.items() if info.waits_for_operator}
+PARKED = {status for status, info in STATUS_INFO.items() if info.is_parked}
 
 MOST_SHOWN = 200
 """Maximum number of open orders that are told one by one; of more only their numbers are."""
@@ -199,7 +199,7 @@ def _live(order: ListedOrder, beginners: Mapping[tuple[str, str], str], now: dat
 
 
 def _stands(order: ListedOrder, now: datetime) -> Stands:
-    """Return who acts next; of a situation that only a newer host knows, its columns say who."""
+    """Return who acts next; of a status that only a newer host knows, its columns say who."""
     if order.situation in OF_OPERATORS:
         return Stands.OPERATOR
     if order.agents:

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 
 from engine.decisions import external_event
-from engine.decisions.lists import situation_in, state_in, summary
+from engine.decisions.lists import state_in, status_in, summary
 from engine.decisions.operator_actions import ERASE, possible, possible_at
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
@@ -170,7 +170,7 @@ def state_view(order: OrderAggregate) -> StateView:
         ready_since=derived.ready_since,
         not_before=derived.not_before,
         updated_at=order.updated_at,
-        situation=order.situation,
+        situation=order.status,
         held_by=hold and hold.by,
         held_because=hold and hold.note,
         held_since=hold and hold.since,
@@ -374,7 +374,7 @@ def listed(row: IndexRow, state: str) -> ListedOrder:
             failure_count=0,
             priority=Priority.NORMAL,
             workflow="unknown",
-            situation=situation_in(state),
+            situation=status_in(state),
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
             placed_at=made_at(row.order_id),

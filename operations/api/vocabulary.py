@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.alerts.events import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
 from engine.decisions import operator_actions as actions
-from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
+from engine.decisions.lists import ENDED_LISTS, LISTS, status_in
 from engine.decisions.operator_actions import OperatorAction, Subject, Words
 from engine.domain import statuses as life
 from engine.domain.history import EVENT_INFO
@@ -52,7 +52,7 @@ class Term(View):
 
 
 class OrderTerm(Term):
-    """The word for the situation of an order, and its mark."""
+    """The word for the status of an order, and its mark."""
 
     is_over: bool
     """Whether the order is finished and needs no operator."""
@@ -61,7 +61,7 @@ class OrderTerm(Term):
 
 
 ACCEPTED = "accepted"
-"""The situation of an order that the queue holds; none is recorded in it."""
+"""The status of an order that the queue holds; none is recorded in it."""
 NOT_RECORDED = OrderTerm(
     word="Accepted", mark=Mark.PENDING, is_over=False, waits_for_operator=False
 )
@@ -94,7 +94,7 @@ class ListTerm(View):
     parts: list[str]
     """The values of `state` by which `GET /api/operator/orders` returns its orders."""
     situation: str | None = None
-    """If given, only the orders in this situation are meant."""
+    """If given, only the orders of this status are meant."""
     waits_for_operator: bool
     """Whether its orders wait for an operator's action."""
     is_under_way: bool
@@ -131,7 +131,7 @@ class Vocabulary(View):
 
     etag = True
     orders: dict[str, OrderTerm]
-    """By situation."""
+    """By status."""
     steps: dict[str, StepTerm]
     """By state."""
     events: dict[str, EventTerm]
@@ -168,7 +168,7 @@ def runbook_of(page: str) -> dict[str, str]:
 
 def _lists() -> dict[str, ListTerm]:
     """Return the counted lists, and those that are made of several of them."""
-    counted = {name: _counted(name, STATUS_INFO[situation_in(name)]) for name in LISTS}
+    counted = {name: _counted(name, STATUS_INFO[status_in(name)]) for name in LISTS}
     waiting = {name: term for name, term in counted.items() if term.waits_for_operator}
     under_way = [name for name, term in counted.items() if term.is_under_way]
     again = STATUS_INFO[OrderStatus.AGAIN]
@@ -181,20 +181,20 @@ def _lists() -> dict[str, ListTerm]:
     }
 
 
-def _counted(name: str, meaning: StatusInfo) -> ListTerm:
+def _counted(name: str, info: StatusInfo) -> ListTerm:
     return ListTerm(
-        title="Needs you" if meaning.waits_for_operator else name,
-        mark=meaning.mark,
+        title="Needs you" if info.waits_for_operator else name,
+        mark=info.mark,
         parts=[name],
-        waits_for_operator=meaning.waits_for_operator,
-        is_under_way=meaning.is_under_way,
+        waits_for_operator=info.waits_for_operator,
+        is_under_way=info.is_under_way,
         is_counted=True,
     )
 
 
 def _over(name: str) -> ListTerm:
-    meaning = STATUS_INFO[ENDED_LISTS[name]]
-    return _made_of(meaning.word, meaning.mark, [name]).model_copy(update={"is_over": True})
+    info = STATUS_INFO[ENDED_LISTS[name]]
+    return _made_of(info.word, info.mark, [name]).model_copy(update={"is_over": True})
 
 
 def _made_of(

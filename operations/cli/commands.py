@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
+from engine.decisions.lists import ENDED_LISTS, LISTS, status_in
 from engine.decisions.operator_actions import (
     ACTIONS,
     BY_NAME,
@@ -91,7 +91,7 @@ AS_ID = re.compile(r"b\d\d(-|$)")
 OUTCOMES = click.Choice(
     [outcome.value for outcome in Outcome if STATUS_INFO[OrderStatus(outcome)].waits_for_operator]
 )
-WAITING = next(name for name in LISTS if STATUS_INFO[situation_in(name)].waits_for_operator)
+WAITING = next(name for name in LISTS if STATUS_INFO[status_in(name)].waits_for_operator)
 """The list that is shown first: that of the orders that wait for an operator."""
 
 

@@ -106,7 +106,7 @@ def test_an_order_waits_for_its_answers_and_continues_with_every_one():
     assert (type(waiting.state), waiting.derived.locked_by) == (Processing, None)
     assert waiting.derived.complete_by == until
     assert waiting.step("pictures").state == AwaitingExternalEvent(until)
-    assert waiting.situation is OrderStatus.AWAITING
+    assert waiting.status is OrderStatus.AWAITING
     environment.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "Running"
     environment.answer(order, "approval", YES)

@@ -61,7 +61,7 @@ def test_nothing_of_an_order_starts_while_it_is_held():
     assert scheduler.claim(order, LATER) == NotClaimed(why=NotClaimable.HELD)
     assert kinds(order) == [WorkItemKind.HELD]
     assert order.hold == Hold(by="grace", note="a wrong price", since=NOW)
-    assert (order.state, order.situation) == (Pending(), OrderStatus.HELD)
+    assert (order.state, order.status) == (Pending(), OrderStatus.HELD)
 
 
 @pytest.mark.proves("OPR-7")
@@ -199,9 +199,9 @@ def test_of_an_order_that_was_released_no_column_says_that_it_was_held():
 def test_an_order_that_failed_before_waits_as_one_that_is_tried_again():
     """Unless something matters more."""
     again = orders.new(failures=1)
-    assert again.situation is OrderStatus.AGAIN
-    assert held(again).situation is OrderStatus.HELD
-    assert orders.new().situation is OrderStatus.PENDING
+    assert again.status is OrderStatus.AGAIN
+    assert held(again).status is OrderStatus.HELD
+    assert orders.new().status is OrderStatus.PENDING
 
 
 @pytest.mark.proves("OPR-7", "OPR-8")

@@ -123,8 +123,8 @@ ORDERS = {
 @pytest.mark.parametrize("state", ORDERS)
 def test_an_order_in_every_state_is_stored_read_and_changed(state):
     """Its rows say what it waits for, and a transition derives nothing else from it."""
-    order, situation, kinds = ORDERS[state]
-    assert order.situation is situation
+    order, status, kinds = ORDERS[state]
+    assert order.status is status
     assert [key.split("|")[0] for key in index_rows(order)] == kinds
     assert stored_again(order) == orders.recorded(order)
     entry = HistoryEntry(at=order.updated_at, actor="t", events=())

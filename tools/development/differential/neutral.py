@@ -218,7 +218,7 @@ def _list_of(order: OrderAggregate) -> str:
     return "Pending" if is_claimable else "Processing"
 
 
-def _situation(order: OrderAggregate) -> str:
+def _status(order: OrderAggregate) -> str:
     if isinstance(order.state, Processed):
         return "processed"
     if isinstance(order.state, InError):
@@ -242,7 +242,7 @@ def _summary(order: OrderAggregate) -> Json:
     return {
         "OrderID": order.order_id,
         "List": _list_of(order),
-        "Situation": _situation(order),
+        "Situation": _status(order),
         "ProcessState": str(PROCESS_STATE[type(order.state)]),
         "FailureCount": order.failures,
         "Priority": str(order.priority),

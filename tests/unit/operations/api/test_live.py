@@ -93,7 +93,7 @@ def test_of_an_order_with_two_rows_the_newer_one_counts(older):
 @pytest.mark.parametrize(
     ("columns", "where"), [({}, Stands.SCHEDULER), ({"Agents": "payment"}, Stands.AGENT)]
 )
-async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_its_columns(
+async def test_an_order_in_a_status_that_only_a_newer_host_knows_stands_by_its_columns(
     made, columns, where
 ):
     """While an upgrade goes on, the page shows it with the others."""

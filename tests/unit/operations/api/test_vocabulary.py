@@ -4,7 +4,7 @@ import pytest
 
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, Alert
-from engine.decisions.lists import LISTS, situation_in
+from engine.decisions.lists import LISTS, status_in
 from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
@@ -56,9 +56,9 @@ def test_every_event_says_whether_an_attempt_begins_or_ends_by_it():
     assert all(end.word for end in ends.values())
 
 
-def test_the_orders_of_every_list_have_a_usual_situation():
+def test_the_orders_of_every_list_have_a_usual_status():
     """By it a row that nobody can read is told."""
-    usual = {name: str(situation_in(name)) for name in LISTS}
+    usual = {name: str(status_in(name)) for name in LISTS}
     assert usual == {
         "Pending": "pending",
         "Processing": "processing",
