@@ -102,7 +102,7 @@ class HealthReporter:
     _over_links: set[str] = field(default_factory=set)
     """Those of them that are answered over their links: this agent hears of no answer."""
     _faults: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    """The fault of each of them that has come to nothing, and whether it was a gateway's."""
+    """The fault of each of them that ended without a result, and whether it was a gateway's."""
     _opened_until: datetime | None = None
     """The end of the circuit's open time that was logged last."""
     _rate: Rate = field(default_factory=Rate)
@@ -124,7 +124,7 @@ class HealthReporter:
         finally:
             self._running -= 1
 
-    async def begins(self, request: AgentRequest) -> None:
+    async def request_started(self, request: AgentRequest) -> None:
         """Note a request whose first call comes next; report it before the call if that is due."""
         self._rate.count()
         self._begun[request.request_id] = request.complete_by
@@ -159,7 +159,7 @@ class HealthReporter:
         if self._row is None or self._row.open_until != until:
             await self._publish()
 
-    async def came_to_nothing(
+    async def attempt_without_result(
         self, request: AgentRequest, fault: str, *, by_gateway: bool = False
     ) -> None:
         """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""

@@ -141,7 +141,7 @@ class AgentService:
         async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
                 self.circuit.admit()  # a request that is turned away here has not begun
-                await self.health_reporter.begins(request)
+                await self.health_reporter.request_started(request)
                 if self._is_too_late(request):  # the report took the remaining time
                     raise TransientError(NO_TIME)
             with self.circuit.guard(request.order_id):
@@ -160,7 +160,7 @@ class AgentService:
         log.warning(
             "agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why}
         )
-        await self.health_reporter.came_to_nothing(request, why, by_gateway=by_gateway)
+        await self.health_reporter.attempt_without_result(request, why, by_gateway=by_gateway)
 
     def _is_too_late(self, request: AgentRequest) -> bool:
         if self._seconds_left(request) > 0:

@@ -16,7 +16,7 @@ from engine.decisions.requests import (
     RequestMaker,
     idempotency_key,
 )
-from engine.decisions.undo import give_up
+from engine.decisions.undo import end_or_undo
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import verbs
@@ -94,7 +94,7 @@ class Proceed:
     def _go_forward(self, draft: Draft) -> NextVersion | None:
         order = draft.order
         if order.has_any(Failed):  # no new step starts; agents answer or expire (SCH-12)
-            return self._start(draft) if order.has_any(AtWork) else give_up(draft)
+            return self._start(draft) if order.has_any(AtWork) else end_or_undo(draft)
         if all(isinstance(step.state, Finished) for step in order.steps):
             return draft.but(order.complete(), OrderProcessed()).commit()
         return self._start(draft)

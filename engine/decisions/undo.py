@@ -14,10 +14,10 @@ from engine.features.external_events import cancel_requests
 
 def after_failure(draft: Draft) -> NextVersion:
     """Start no more steps (SCH-12): agents answer or expire, then the order ends or is undone."""
-    return draft.commit() if draft.order.has_any(AtWork) else give_up(draft)
+    return draft.commit() if draft.order.has_any(AtWork) else end_or_undo(draft)
 
 
-def give_up(draft: Draft) -> NextVersion:
+def end_or_undo(draft: Draft) -> NextVersion:
     """End an order on which no agent works, or undo it if a failed step asks for that."""
     step = asks_for_undo(draft.order)
     return _undo(draft, step) if step else end_failed(draft)

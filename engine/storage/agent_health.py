@@ -50,7 +50,7 @@ class AgentHealth:
     rate: FiniteFloat = 0.0
     """How many requests it begins per second, as an average over some seconds."""
     begun: tuple[str, ...] = ()
-    """The ids of requests that it has begun and that may come to nothing."""
+    """The ids of requests that it has begun and that may end without a result."""
     open_until: AwareDatetime | None = None
     """The time until which the instance makes no calls, while its circuit is open."""
     paused_until: AwareDatetime | None = None
@@ -59,7 +59,7 @@ class AgentHealth:
     It holds for all instances.
     """
     faults: tuple[AttemptFault, ...] = ()
-    """The faults of the requests in `begun` that have come to nothing, the newest first."""
+    """The faults of the requests in `begun` that ended without a result, the newest first."""
     unresponsive_since: AwareDatetime | None = None
     """The time since which the agent has requests and has begun none; written by a supervisor."""
     paused_by: str | None = None

@@ -52,7 +52,7 @@ class ChannelState:
     not_before: AwareDatetime | None = None
     """The end of the pause after that."""
     failure: str | None = None
-    """Why the last try came to nothing."""
+    """Why the last attempt failed."""
     ended_at: AwareDatetime | None = None
     """When the last digest was sent or refused."""
     messages: tuple[Mapping[str, Any], ...] = ()

@@ -35,7 +35,7 @@ class ChannelView(View):
     paused_until: datetime | None
     """The end of the pause after a try in vain."""
     failure: str | None
-    """Why the last try came to nothing."""
+    """Why the last attempt failed."""
     messages: list[MessageView]
     """The newest first."""
 

@@ -337,7 +337,7 @@ class ListedOrder(View):
     """Which try at that step it is, counted from 1, of `threshold`."""
     threshold: int | None = None
     last_answer: str | None = None
-    """Why the last try at that step came to nothing."""
+    """Why the last attempt at that step ended without a result."""
     complete_by: datetime | None = None
     """When an answer is due, if the step runs."""
     not_before: datetime | None = None

@@ -164,10 +164,10 @@ class Reporter(HealthReporter):
     async def turned_away(self) -> None:
         """See `HealthReporter.turned_away`."""
 
-    async def came_to_nothing(
+    async def attempt_without_result(
         self, request: AgentRequest, fault: str, *, by_gateway: bool = False
     ) -> None:
-        """See `HealthReporter.came_to_nothing`."""
+        """See `HealthReporter.attempt_without_result`."""
         del fault
         if self.reports_faults:
             with suppress(UnavailableError):

@@ -43,10 +43,10 @@ from tests.support.builders import (
     scheduler,
     seconds,
     some,
+    start_undo,
     steps,
     supervisor,
     timed_out,
-    turn_back,
 )
 
 WITHIN, PAUSE = timedelta(hours=2), seconds(60)
@@ -315,7 +315,7 @@ def refused_after(change, **said):
 def test_what_is_accepted_may_be_done_until_then():
     """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
     step = accepted(claimed(), NOW).after.step("payment")
-    assert turn_back(orders.having(claimed(), steps=[step])).step("payment").effect.unanswered
+    assert start_undo(orders.having(claimed(), steps=[step])).step("payment").effect.unanswered
     forgets = steps.with_key(step, known_until=NOW + step.rules.timeout)
     assert (is_forgotten(forgets, NOW), is_forgotten(step, NOW)) == (True, False)
     waiting = orders.with_steps(accepted(claimed(), NOW).after, forgets)

@@ -35,10 +35,10 @@ from tests.support.builders import (
     refusal,
     scheduler,
     seconds,
+    start_undo,
     steps,
     supervisor,
     timed_out,
-    turn_back,
 )
 
 LATER = NOW + seconds(1)
@@ -81,7 +81,7 @@ def states(order):
 
 
 def claimed_to_undo(order):
-    return scheduler.claim(orders.pending(turn_back(order)), LATER)
+    return scheduler.claim(orders.pending(start_undo(order)), LATER)
 
 
 @pytest.mark.proves("UND-1", "UND-3", "AGT-3", "AGT-9")
@@ -101,7 +101,7 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
 def test_what_depends_on_a_step_through_others_is_undone_before_it():
     """The shipment was left out: the capture comes after stock and payment all the same."""
     order = processing(DONE, DONE, SKIPPED, DONE)
-    assert [step.name for step in turn_back(order).ready] == ["capture"]
+    assert [step.name for step in start_undo(order).ready] == ["capture"]
 
 
 @pytest.mark.proves("UND-2")
@@ -109,9 +109,9 @@ def test_every_step_that_was_ever_tried_is_undone():
     """A time-out leaves open what happened; and what was refused may have been delivered twice."""
     running = processing(RUNS, RUNS, NOT, NOT)
     expired = supervisor.recover(running, NOW + seconds(7)).after
-    assert states(turn_back(expired)) == [UndoPending, UndoPending, Waiting, Waiting]
+    assert states(start_undo(expired)) == [UndoPending, UndoPending, Waiting, Waiting]
     refused = scheduler.receive(running, answer("stock", "failed", reason="no"), LATER).after
-    assert states(turn_back(refused)) == [UndoPending, Running, Waiting, Waiting]
+    assert states(start_undo(refused)) == [UndoPending, Running, Waiting, Waiting]
 
 
 @pytest.mark.proves("SCH-12")
@@ -134,7 +134,7 @@ def test_after_a_failure_the_others_answer_and_nothing_new_begins():
 @pytest.mark.proves("UND-1", "SCH-12")
 def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
     """Until then nothing is undone: steps that run answer or expire first."""
-    back = turn_back(processing(DONE, RUNS, NOT, NOT))
+    back = start_undo(processing(DONE, RUNS, NOT, NOT))
     assert back.step("stock").state == UndoPending()
     change = scheduler.receive(back, answer("payment", result={"reference": "p"}), LATER)
     assert asked(change) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
@@ -187,7 +187,7 @@ def test_chains_of_steps_are_undone_from_their_ends_independently():
     """A step that runs comes first, and the order does not end before it."""
     first, alone = steps.completed("first"), steps.completed("alone")
     last = steps.completed(steps.new("last", after=("first",)))
-    back = turn_back(orders.new(steps=[first, last, alone]))
+    back = start_undo(orders.new(steps=[first, last, alone]))
     assert [step.name for step in back.ready] == ["last", "alone"]
     running = orders.with_steps(back, steps.running(alone))
     assert running.ready == ()
@@ -399,7 +399,7 @@ def test_a_step_that_has_to_settle_holds_up_no_other():
     """What may take effect late is undone later; what is independent of it, at once."""
     order = processing(RUNS, DONE, NOT, NOT)
     slow = steps.with_key(order.step("stock"), effects_final_at=NOW + seconds(3600))
-    back = turn_back(orders.with_steps(order, slow))
+    back = start_undo(orders.with_steps(order, slow))
     change = supervisor.recover(back, NOW + seconds(10))
     assert change.after.derived.not_before is None
     undoing = scheduler.claim(change.after, NOW + seconds(10))
@@ -450,7 +450,7 @@ def test_the_undo_of_a_step_begins_with_a_fresh_count():
     """Failures on the way forward take no try away from the undo."""
     order = processing(RUNS, NOT, NOT, NOT)
     tired = steps.with_counts(steps.waiting(order.step("stock")), failures=2, cooldowns=3)
-    (step, *_) = turn_back(orders.with_steps(order, tired)).steps
+    (step, *_) = start_undo(orders.with_steps(order, tired)).steps
     assert (step.state, step.counts) == (UndoPending(), Counts(attempts=1))
 
 

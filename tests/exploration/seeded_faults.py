@@ -894,7 +894,7 @@ def charges_what_was_begun_to_nobody() -> AbstractContextManager[Any]:
 def says_what_it_begins_once_it_is_done() -> AbstractContextManager[Any]:
     async def call(self, request, *, first):
         result = await original_call(self, request, first=False)
-        await self.health_reporter.begins(request)
+        await self.health_reporter.request_started(request)
         return result
 
     return patch.object(AgentService, "_call", call)
@@ -1077,7 +1077,7 @@ def undoes_what_a_gateway_turned_away() -> AbstractContextManager[Any]:
 def undoes_in_the_recovery() -> AbstractContextManager[Any]:
     return _Both(
         patch.object(recover_decisions, "asks_for_undo", lambda order: None),
-        patch.object(recover_decisions, "end_failed", undo.give_up),
+        patch.object(recover_decisions, "end_failed", undo.end_or_undo),
     )
 
 

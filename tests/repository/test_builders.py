@@ -24,10 +24,10 @@ from tests.support.builders import (
     refusal,
     scheduler,
     seconds,
+    start_undo,
     steps,
     supervisor,
     transition,
-    turn_back,
 )
 from tests.support.builders import timed_out as time_is_up
 
@@ -181,7 +181,7 @@ def test_an_order_is_built_as_the_request_to_undo_it_leaves_it():
     """What was done waits for its undo, and an undo that runs has had an attempt before."""
     done = steps.completed(result={"reference": "r"})
     order = orders.pending(steps=[done])
-    assert turn_back(order).steps == (steps.undo_pending(done),)
+    assert start_undo(order).steps == (steps.undo_pending(done),)
     undo = scheduler.claim(orders.undoing(steps=[steps.undo_pending(done)]), NOW).after
     same(orders.processing(orders.undoing(steps=[steps.undo_pending(done)])), undo)
     gone = answer(action="undo", attempt=2)

@@ -4,7 +4,7 @@
 """
 
 from . import orders, steps
-from .changes import index_rows, order_ready, transition, turn_back, withdrawn
+from .changes import index_rows, order_ready, start_undo, transition, withdrawn
 from .deciders import (
     PAYLOAD,
     WORKFLOWS,
@@ -42,10 +42,42 @@ from .values import (
 )
 
 __all__ = [
-    "CONTENT", "COOLDOWN", "LONGEST_UPGRADE", "NOW", "ORDER_ID", "PAYLOAD", "PROVIDERS",
-    "SOMEWHERE", "THRESHOLD", "TIMEOUT", "TOLERANCE", "WORKFLOWS", "Recovery", "Rules",
-    "acting_rules", "answer", "answer_to", "begun_by", "claimed", "failed_for_good", "fault_of_all", "index_rows",
-    "next_try", "not_attempted", "order_ready", "orders", "other_scheduler", "refusal", "scheduler", "seconds",
-    "some", "steps", "supervisor", "timed_out", "transition", "turn_back", "under_way",
+    "CONTENT",
+    "COOLDOWN",
+    "LONGEST_UPGRADE",
+    "NOW",
+    "ORDER_ID",
+    "PAYLOAD",
+    "PROVIDERS",
+    "SOMEWHERE",
+    "THRESHOLD",
+    "TIMEOUT",
+    "TOLERANCE",
+    "WORKFLOWS",
+    "Recovery",
+    "Rules",
+    "acting_rules",
+    "answer",
+    "answer_to",
+    "begun_by",
+    "claimed",
+    "failed_for_good",
+    "fault_of_all",
+    "index_rows",
+    "next_try",
+    "not_attempted",
+    "order_ready",
+    "orders",
+    "other_scheduler",
+    "refusal",
+    "scheduler",
+    "seconds",
+    "some",
+    "start_undo",
+    "steps",
+    "supervisor",
+    "timed_out",
+    "transition",
+    "under_way",
     "withdrawn",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ def order_ready(order: OrderAggregate) -> BusMessage:
     return drafts.order_ready(None, order)
 
 
-def turn_back(order: OrderAggregate) -> OrderAggregate:
+def start_undo(order: OrderAggregate) -> OrderAggregate:
     """Return the order with its undo requested."""
     return withdrawn(order).request_undo(CANCELLED)
 

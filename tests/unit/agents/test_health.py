@@ -119,7 +119,7 @@ async def begin(reporter, clock, *times, attempt=1):
     """Begin requests that were issued at these times, each when it was issued."""
     for time in times:
         clock.now = NOW + seconds(time)
-        await reporter.begins(request(time, attempt))
+        await reporter.request_started(request(time, attempt))
 
 
 @pytest.mark.proves("AGT-10")
@@ -162,16 +162,16 @@ async def test_a_row_that_follows_another_at_once_repeats_its_rate(reporter, rec
 async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporter, recorded, clock):
     """Also what came to nothing; a sweep comes a while after the time is over."""
     first, later = request(), request(issued=5, attempt=2)
-    await reporter.begins(first)
+    await reporter.request_started(first)
     for seconds_later, names in (
         (5, [first, later]),
         (100 + SWEPT_BY.total_seconds() - 0.001, [first, later]),
     ):
         clock.now = NOW + seconds(seconds_later)
-        await reporter.begins(later)
+        await reporter.request_started(later)
         assert recorded.rows[-1].begun == tuple(begun_request.request_id for begun_request in names)
     clock.now = NOW + seconds(100) + SWEPT_BY
-    await reporter.came_to_nothing(first, "503")
+    await reporter.attempt_without_result(first, "503")
     assert (recorded.rows[-1].begun, recorded.rows[-1].faults) == ((), ())
 
 
@@ -182,10 +182,10 @@ async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(
     """One lost reply is nobody's fault; an order that loses each reply has to end in Error."""
     for attempt in (1, 2):
         asked = request(attempt=attempt)
-        await reporter.begins(asked)
+        await reporter.request_started(asked)
         reporter.answered(asked)
     clock.now += INTERVAL
-    await reporter.came_to_nothing(asked, "503")
+    await reporter.attempt_without_result(asked, "503")
     assert recorded.rows[-1].begun == (asked.request_id,)
 
 
@@ -198,7 +198,7 @@ async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
         for number in range(1, 2 * MOST_BEGUN)
     ]
     for begun_request in begun:
-        await reporter.begins(begun_request)
+        await reporter.request_started(begun_request)
     assert len(recorded.rows[-1].begun) == MOST_BEGUN
     assert len(json.dumps(recorded.rows[-1].begun)) < MAX_CHARACTERS
 
@@ -209,9 +209,9 @@ async def test_a_row_says_of_every_request_whether_a_gateway_answered(reporter, 
     begun = [request(attempt=10**9 - number) for number in range(1, MOST_BEGUN + 10)]
     begun = [unnamed.model_copy(update={"step": "s" * 41}) for unnamed in begun]
     for number, begun_request in enumerate(begun):
-        await reporter.begins(begun_request)
+        await reporter.request_started(begun_request)
         text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_FAULT_TEXT
-        await reporter.came_to_nothing(begun_request, text, by_gateway=number % 2 == 0)
+        await reporter.attempt_without_result(begun_request, text, by_gateway=number % 2 == 0)
     row = recorded.rows[-1]
     assert stored_form(agent_health.FORM.columns(row))
     (standing,) = await recorded.since(NOW)
@@ -232,13 +232,13 @@ async def test_requests_that_wait_for_their_links_leave_room_for_others(reporter
     """However many they are; one that no row can name costs no write."""
     waiting = [request(attempt=number) for number in range(2, MOST_BEGUN + 4)]
     for waiting_request in waiting:
-        await reporter.begins(waiting_request)
+        await reporter.request_started(waiting_request)
         await reporter.answers_later(waiting_request)
     written = len(recorded.rows)
     await reporter.answers_later(waiting[-2])
     assert len(recorded.rows) == written
     clock.now += INTERVAL
-    await reporter.begins(another := request(attempt=1))
+    await reporter.request_started(another := request(attempt=1))
     names = [named.request_id for named in (another, *waiting[: MOST_BEGUN - 1])]
     assert recorded.rows[-1].begun == tuple(names)
 
@@ -288,12 +288,12 @@ async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, c
     recorded.may_write.clear()
     begun = [request(attempt=2 + number) for number in range(100)]
     waiting = asyncio.gather(
-        *(reporter.begins(begun_request) for begun_request in begun),
-        *(reporter.came_to_nothing(begun_request, "503") for begun_request in begun),
+        *(reporter.request_started(begun_request) for begun_request in begun),
+        *(reporter.attempt_without_result(begun_request, "503") for begun_request in begun),
     )
     await recorded.is_writing.wait()
     late = [
-        asyncio.create_task(reporter.came_to_nothing(begun_request, "504"))
+        asyncio.create_task(reporter.attempt_without_result(begun_request, "504"))
         for begun_request in begun
     ]
     await asyncio.sleep(0)
@@ -329,11 +329,11 @@ async def test_a_table_that_is_away_stops_no_request(clock):
             raise UnavailableError
 
     reporter = reporter_of(clock, Away())
-    await reporter.begins(request())
-    await reporter.begins(request())
+    await reporter.request_started(request())
+    await reporter.request_started(request())
     assert len(tries) == 1
-    await reporter.begins(request(attempt=2))
-    await reporter.begins(request(attempt=2))
+    await reporter.request_started(request(attempt=2))
+    await reporter.request_started(request(attempt=2))
     assert len(tries) == 3
 
 
@@ -343,9 +343,9 @@ async def test_a_table_that_does_not_answer_stops_no_request_for_long(
     """Who waits for it goes on after a while; who comes within a second need not wait."""
     monkeypatch.setattr("agents.health.PATIENCE", seconds(0.01))
     recorded.may_write.clear()
-    await reporter.begins(request())
+    await reporter.request_started(request())
     monkeypatch.setattr("agents.health.PATIENCE", seconds(3600))
-    await reporter.begins(request())
+    await reporter.request_started(request())
     assert await recorded.since(NOW) == []
     recorded.may_write.set()
     await recorded.has_written.wait()
