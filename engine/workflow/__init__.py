@@ -19,10 +19,10 @@ ENVELOPE, CONTENT = Body.ENVELOPE, Body.CONTENT
 
 __all__ = [
     "CONTENT",
+    "CONTINUE",
     "COOLDOWN",
     "ENVELOPE",
     "ERROR",
-    "GO_ON",
     "UNDO",
     "Agent",
     "ApiKey",

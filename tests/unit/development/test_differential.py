@@ -17,7 +17,15 @@ from functions_alone.ports import StackError
 
 T1, T2, T3, T4 = (f"2026-01-31T08:15:0{second}+00:00" for second in range(1, 5))
 AGENTS = [{"name": name, "offers": "pay"} for name in ("pay", "second")]
-WORLD = {"world": {"name": "one", "agents": AGENTS, "seconds": {"tolerance": 1}}}
+STEPS = [{"name": "a", "condition": "never"}, {"name": "b"}]
+WORLD = {
+    "world": {
+        "name": "one",
+        "agents": AGENTS,
+        "seconds": {"tolerance": 1},
+        "workflows": [{"name": "one", "steps": STEPS}],
+    }
+}
 SUBMIT = {"from": None, "do": "submit", "at": T1}
 CLAIM = {"from": 0, "do": "claim", "at": T2}
 RECOVER = {"from": 1, "do": "recover", "at": T2}
@@ -257,6 +265,10 @@ def fails(kind, **columns):
     return with_history(one("Failed", columns=columns, Attempts=1), kind)
 
 
+CONDITION_FAILED = "a: condition needed failed: x"
+B = [{"Name": "b", "State": "NotStarted", "Fingerprint": "1"}]
+"""A step without an option that has a new name."""
+
 ALLOWED = {
     "complete-by-of-pending": (
         (CLAIM, one(columns={**PENDING, "CompleteBy": T4}), one(columns=PENDING)),
@@ -362,6 +374,10 @@ ALLOWED = {
     "digest-of-a-refused-reply": ((REPLY, noted("1-a"), noted("1-b")),),
     "fingerprint-of-an-optional-step": (
         (CLAIM, one(GoesOn=True, Fingerprint="x"), one(GoesOn=True, Fingerprint="y")),
+    ),
+    "fingerprint-of-renamed-options": ((CLAIM, one(Fingerprint="1"), one(Fingerprint="2")),),
+    "words-of-renamed-options": (
+        (CLAIM, state(Reason="a: when needed failed: x"), state(Reason=CONDITION_FAILED)),
     ),
 }
 """By entry of the list moves with both decisions that it allows, and the decision before where it matters."""
@@ -544,6 +560,14 @@ DENIED = {
         (CLAIM, noted("1-a"), noted("1-b")),
         (REPLY, noted("1-a"), noted("2-b")),
         (REPLY, noted("1-a"), noted("1-b", attempt=2)),
+    ),
+    "fingerprint-of-renamed-options": (
+        (CLAIM, state(Steps=B), state(Steps=[B[0] | {"Fingerprint": "2"}])),
+        (CLAIM, one(Capability="1"), one(Capability="2")),
+    ),
+    "words-of-renamed-options": (
+        (CLAIM, state(Reason="a: when other failed: x"), state(Reason=CONDITION_FAILED)),
+        (CLAIM, state(Reason="a: declined"), state(Reason=CONDITION_FAILED)),
     ),
     "resumed-undo": (
         (RESUBMIT, state(Reason="declined"), state(Reason="an operator resumed the undo")),

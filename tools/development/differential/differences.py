@@ -4,6 +4,7 @@ Whoever changes a decision on purpose adds an entry with a predicate as narrow a
 other difference. Entries go when the base moves past their change; the run names those that it did not meet.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -649,6 +650,32 @@ def _resumed_undo(case: Case) -> bool:
     return nothing or (UNDO_RESUMED in new and new.replace(UNDO_RESUMED, "None") == case.base)
 
 
+def _renamed_option(case: Case) -> bool:
+    """Whether it is the fingerprint of a step that has an option with a new name."""
+    instances = case.world.get("instances", {}).values()
+    declaring = [case.world, *instances]
+    workflows = [workflow for known in declaring for workflow in known.get("workflows", ())]
+    steps = [step for workflow in workflows for step in workflow["steps"]]
+    match list(case.path):
+        case ["state", "Steps", name, "Fingerprint"]:
+            return any(step["name"] == name and _has_renamed_option(step) for step in steps)
+    return False
+
+
+def _words_of_option(case: Case) -> bool:
+    """Whether the words of a failed condition or start time have the new name of its option."""
+    if not isinstance(case.base, str):
+        return False
+    renamed = re.sub(r": when (\w+) failed: ", r": condition \1 failed: ", case.base)
+    renamed = re.sub(r": begins (\w+) failed: ", r": start_at \1 failed: ", renamed)
+    return renamed != case.base and renamed == case.new
+
+
+def _has_renamed_option(step: Json) -> bool:
+    is_optional = step.get("onFailure") == "continue"
+    return is_optional or bool(step.get("condition") or step.get("startAt"))
+
+
 DIFFERENCES: Sequence[Difference] = (
     Difference(
         name="complete-by-of-pending",
@@ -782,5 +809,16 @@ DIFFERENCES: Sequence[Difference] = (
         why="The refusal of a step whose condition or start time is pending counts when its turn comes (engine 29 h).",
         allows=_refused_early,
         ends_course=True,
+    ),
+    Difference(
+        name="fingerprint-of-renamed-options",
+        why="The fingerprint of a definition has the names of its options, of which `condition`, `start_at` and `CONTINUE` "
+        "are new.",
+        allows=_renamed_option,
+    ),
+    Difference(
+        name="words-of-renamed-options",
+        why="The reason of a failed condition or start time names its option, `condition` or `start_at`.",
+        allows=_words_of_option,
     ),
 )
