@@ -17,7 +17,7 @@ Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
 
 
 def application(
-    *flows: Workflow,
+    *workflows: Workflow,
     agents: Sequence[Agent],
     sample: Model | None = None,
     greeting: str = "",
@@ -29,28 +29,28 @@ def application(
     A submission that names no workflow follows the latest version of the first flow. `check` gets
     each new payload that its model allows. Sample and greeting are for people who try the app.
     """
-    if not flows:
+    if not workflows:
         raise DeclarationError([Fault(FaultCode.NO_WORKFLOW)])
-    faults = [*_of_flows(flows), *_of_functions(agents)]
+    faults = [*_of_workflows(workflows), *_of_functions(agents)]
     declared = list(_declared(agents, faults))
     made = Application(
-        workflows=_workflows(flows, faults),
-        default_workflow=flows[0].name,
+        workflows=_workflows(workflows, faults),
+        default_workflow=workflows[0].name,
         agents=tuple(declared),
-        payload=payload_of(flows[0].payload, check),
-        endpoints=tuple(_endpoints(flows)),
+        payload=payload_of(workflows[0].payload, check),
+        endpoints=tuple(_endpoints(workflows)),
         sample=_sample(sample),
         greeting=greeting,
         fault_marks=fault_marks or {},
     )
-    if faults := [*faults, *_of_engine(made, flows)]:
+    if faults := [*faults, *_of_engine(made, workflows)]:
         raise _all(faults)
     return made
 
 
-def _workflows(flows: Sequence[Workflow], faults: Sequence[Fault]) -> Workflows:
+def _workflows(workflows: Sequence[Workflow], faults: Sequence[Fault]) -> Workflows:
     try:
-        return Workflows(*(flow.workflow() for flow in flows))
+        return Workflows(*(workflow.workflow() for workflow in workflows))
     except NameError:  # a fault of a flow, which is among them
         raise _all(faults) from None
 
@@ -60,28 +60,31 @@ def _all(faults: Sequence[Fault]) -> DeclarationError:
     return DeclarationError(list(dict.fromkeys(faults)))
 
 
-def _of_flows(flows: Sequence[Workflow]) -> Iterator[Fault]:
-    for flow in flows:
-        yield from faults_of(flow)
-    yield from _of_several_payloads(flows)
+def _of_workflows(workflows: Sequence[Workflow]) -> Iterator[Fault]:
+    for workflow in workflows:
+        yield from faults_of(workflow)
+    yield from _of_several_payloads(workflows)
 
 
-def _endpoints(flows: Sequence[Workflow]) -> Iterator[EndpointDefinition]:
+def _endpoints(workflows: Sequence[Workflow]) -> Iterator[EndpointDefinition]:
     """Yield the endpoints as the engine knows them: those of the latest versions."""
-    latest = {flow.name: flow for flow in sorted(flows, key=lambda flow: flow.version)}
-    for flow in latest.values():
-        if flow.endpoint:
-            yield flow.endpoint.declaration(flow.name, flow.payload)
+    latest = {
+        workflow.name: workflow
+        for workflow in sorted(workflows, key=lambda workflow: workflow.version)
+    }
+    for workflow in latest.values():
+        if workflow.endpoint:
+            yield workflow.endpoint.declaration(workflow.name, workflow.payload)
 
 
-def _of_several_payloads(flows: Sequence[Workflow]) -> Iterator[Fault]:
-    first = flows[0].payload
-    for flow in flows:
-        if flow.payload is not first:
+def _of_several_payloads(workflows: Sequence[Workflow]) -> Iterator[Fault]:
+    first = workflows[0].payload
+    for workflow in workflows:
+        if workflow.payload is not first:
             yield Fault(
                 FaultCode.PAYLOAD_DIFFERS,
-                flow.place,
-                payload=flow.payload.__name__,
+                workflow.place,
+                payload=workflow.payload.__name__,
                 expected=first.__name__,
             )
 
@@ -113,10 +116,12 @@ def _sample(content: Model | None) -> Sample | None:
     return Sample(payload=content.model_dump(mode="json", by_alias=True)) if content else None
 
 
-def _of_engine(made: Application, flows: Sequence[Workflow]) -> Iterator[Fault]:
+def _of_engine(made: Application, workflows: Sequence[Workflow]) -> Iterator[Fault]:
     """Yield what the engine finds, with the file and line of a step."""
     places = {
-        f"{flow.place}: step {step.name}": step.place for flow in flows for step in flow.steps
+        f"{workflow.place}: step {step.name}": step.place
+        for workflow in workflows
+        for step in workflow.steps
     }
     try:
         made.check(made.agents)

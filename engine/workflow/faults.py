@@ -22,13 +22,13 @@ from engine.workflow.written import Step
 Parameter = inspect.Parameter
 
 
-def faults_of(flow: Workflow) -> Iterator[Fault]:
+def faults_of(workflow: Workflow) -> Iterator[Fault]:
     """Yield every fault that the compiled definition would not show."""
-    payload = f"payload {flow.payload.__name__}"
-    yield from (fault.within(payload) for fault in _of_payload(flow.payload))
-    for step in flow.steps:
-        place = f"{step.place}: {flow.place}: step {step.name}"
-        for fault in (*_of_step(flow, step), *_of_answer(step)):
+    payload = f"payload {workflow.payload.__name__}"
+    yield from (fault.within(payload) for fault in _of_payload(workflow.payload))
+    for step in workflow.steps:
+        place = f"{step.place}: {workflow.place}: step {step.name}"
+        for fault in (*_of_step(workflow, step), *_of_answer(step)):
             yield fault.within(place)
 
 
@@ -64,22 +64,22 @@ def _has_mapping(annotation: Any) -> bool:
     return any(map(_has_mapping, get_args(annotation)))
 
 
-def _of_step(flow: Workflow, step: Step) -> Iterator[Fault]:
+def _of_step(workflow: Workflow, step: Step) -> Iterator[Fault]:
     try:
         signature, *_ = map(signature_of, step.functions)
     except NameError as error:
         yield Fault(FaultCode.TYPES_UNREADABLE, message=str(error))
         return
-    yield from _of_function(flow, step, step.make)
+    yield from _of_function(workflow, step, step.make)
     for name, function in step.conditions.items():
-        yield from (fault.within(name) for fault in _of_condition(flow, step, name, function))
+        yield from (fault.within(name) for fault in _of_condition(workflow, step, name, function))
     yield from _of_operation(step.operation, signature)
     yield from _of_path(step.operation, None)
     if step.operation.capability != OUTSIDE:
         yield from _of_example(step.operation)
     if step.undo:
         yield from (fault.within("undo") for fault in _of_undo(step, step.undo, signature))
-    above = [written.make for written in flow.above(step)]
+    above = [written.make for written in workflow.above(step)]
     for make in step.after:
         if make not in above:
             yield Fault(FaultCode.NOT_ABOVE, step=make.__name__)
@@ -101,12 +101,12 @@ def _of_answer(step: Step) -> Iterator[Fault]:
         yield from (fault.within("answer") for fault in faults)
 
 
-def _of_function(flow: Workflow, step: Step, function: Callable[..., Any]) -> Iterator[Fault]:
+def _of_function(workflow: Workflow, step: Step, function: Callable[..., Any]) -> Iterator[Fault]:
     """Yield what is wrong with a function, but for what it returns."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         yield Fault(FaultCode.NOT_PLAIN_FUNCTION)
     for parameter in signature_of(function).parameters.values():
-        faults = _of_parameter(flow, step, function, parameter)
+        faults = _of_parameter(workflow, step, function, parameter)
         yield from (fault.within(f"parameter {parameter.name}") for fault in faults)
 
 
@@ -115,17 +115,17 @@ CONDITION_RETURNS = {"condition": bool, "start_at": datetime}
 
 
 def _of_condition(
-    flow: Workflow, step: Step, name: str, function: Callable[..., Any]
+    workflow: Workflow, step: Step, name: str, function: Callable[..., Any]
 ) -> Iterator[Fault]:
     """Yield the faults of a condition or of the function of a start time."""
-    yield from _of_function(flow, step, function)
+    yield from _of_function(workflow, step, function)
     expected, returned = CONDITION_RETURNS[name], signature_of(function).return_annotation
     if kind_of(returned)[0] is not expected:
         yield Fault(FaultCode.RETURN_TYPE, expected=expected.__name__, returned=type_name(returned))
 
 
 def _of_parameter(
-    flow: Workflow, step: Step, function: Callable[..., Any], parameter: Parameter
+    workflow: Workflow, step: Step, function: Callable[..., Any], parameter: Parameter
 ) -> Iterator[Fault]:
     name, kind = parameter.name, parameter.annotation
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
@@ -133,11 +133,11 @@ def _of_parameter(
         return
     if parameter.kind is Parameter.POSITIONAL_ONLY:
         yield Fault(FaultCode.PARAMETER_WITHOUT_NAME)
-    if kind in (flow.payload, Order):
+    if kind in (workflow.payload, Order):
         return
-    before = flow.taken(step, function).get(name)
+    before = workflow.taken(step, function).get(name)
     if before is None:
-        yield Fault(FaultCode.PARAMETER_UNKNOWN, payload=flow.payload.__name__)
+        yield Fault(FaultCode.PARAMETER_UNKNOWN, payload=workflow.payload.__name__)
         return
     model = before.operation.response
     if model is Nothing:

@@ -149,7 +149,7 @@ def may_begin(state: ChannelState, now: datetime, interval: timedelta) -> bool:
     return state.ended_at is None or abs(now - state.ended_at) >= interval
 
 
-def rests(state: ChannelState, now: datetime) -> bool:
+def is_paused(state: ChannelState, now: datetime) -> bool:
     """Whether the pause after a try in vain lasts, or another run sends the digest.
 
     Neither takes longer than its limit: what a clock that was ahead wrote does not count.

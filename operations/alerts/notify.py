@@ -60,7 +60,7 @@ class Notifier:
     async def _to_channel(self, channel: Channel, row: Stored | None) -> None:
         state, etag = known(channel.name, row)
         now = self.clock()
-        if digests.rests(state, now):
+        if digests.is_paused(state, now):
             return
         with suppress(ConflictError):  # another instance sends to this channel
             if state.digest_id is None:

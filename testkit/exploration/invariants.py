@@ -216,7 +216,7 @@ def _nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
         standing = {step.name: _standing(world, step) for step in counted if step.rules.undoable}
         demand(
             not any(standing.values()),
-            f"the order is called undone, but these rounds stand: {standing}",
+            f"the order is called undone, but these key generations stand: {standing}",
         )
 
 
@@ -267,20 +267,23 @@ def _time_of(order: OrderAggregate, definition: StepDefinition) -> datetime | No
 def _one_round_stands(world: World, order: OrderAggregate) -> None:
     """At most one round of a step stands, or may.
 
-    A round begins where the one before is nothing (AGT-3).
+    A key generation starts where the one before has no effect (AGT-3).
     """
     for step in order.steps:
         is_unknown = isinstance(step.effect, Doubt) or isinstance(step.state, UnderWay)
         unknown = {_generation(step)} if is_unknown else set()
-        rounds = _standing(world, step) | unknown
-        demand(len(rounds) <= 1, f"of {step.name} these rounds stand, or may: {rounds} (AGT-3)")
+        generations = _standing(world, step) | unknown
+        demand(
+            len(generations) <= 1,
+            f"of {step.name} these key generations stand, or may: {generations} (AGT-3)",
+        )
 
 
 def _standing(world: World, step: Step) -> set[int]:
-    """The rounds of a step that happened at the remote services, and were not undone."""
+    """The key generations of a step that took effect at its service, and were not undone."""
     # One that began after the copy is not known any more.
-    rounds = _generation(step) + 1 + world.restored
-    keys = {number: _key(world, step, number) for number in range(rounds)}
+    generations = _generation(step) + 1 + world.restored
+    keys = {number: _key(world, step, number) for number in range(generations)}
     return {
         number
         for number, key in keys.items()

@@ -1356,7 +1356,7 @@ MESSAGE_OF: Mapping[str, str] = {
     "AGT-3 asks another provider": "AGT-3",
     "AGT-3 asks a stranger once its agent is gone": "may have been done at payment, and goes to",
     "AGT-8 forgets the pause that an agent names": "AGT-8",
-    "AGT-12 undoes by a forgotten key": "the order is called undone, but these rounds stand",
+    "AGT-12 undoes by a forgotten key": "the order is called undone, but these key generations stand",
     "SCH-16 takes a pause for a chosen time": "waits since|the work index holds",
     "SUB-9 dates the first steps alone": r"the work index holds .*, owed is .*\|later\|",
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
