@@ -130,7 +130,9 @@ class Side:
             confirm_late_effect=move.get("confirm", False),
         )
         workflows = self._workflows
-        return _action(move["action"]).act(before, callback_actions.checked(before, command, workflows), now)
+        return _action(move["action"]).act(
+            before, callback_actions.checked(before, command, workflows), now
+        )
 
     def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
