@@ -21,7 +21,7 @@ ROOF = ClaimWithApprovals(
     amount="950.00",
     description="A storm took the roof",
 )
-HOUSE = ROOF.model_copy(update={"amount": "95000.00"})
+COSTLY = ROOF.model_copy(update={"amount": "95000.00"})
 PICTURES = Photographs(urls=["https://pictures.example/roof.jpg"])
 
 
@@ -58,8 +58,8 @@ def test_a_customer_who_says_nothing_is_reminded_twice() -> None:
     environment.answer(slow, "photographs", PICTURES)
     environment.advance(days=2)
     assert (slow.state, silent.outcome) == ("Processed", "undone")
-    asked = [entry for entry in silent.history if "the answer to photographs is awaited" in entry]
-    assert len(asked) == 3
+    requests = [text for text in silent.history if "the answer to photographs is awaited" in text]
+    assert len(requests) == 3
     assert environment.effects("assessor", silent) == []
 
 
@@ -83,7 +83,7 @@ def test_photographs_are_checked() -> None:
 def test_above_the_limit_a_person_approves() -> None:
     """Perhaps a part of it; the claim waits for them once it is assessed and screened."""
     environment = WorkflowTestEnvironment(GROWN)
-    order = photographed(environment, HOUSE)
+    order = photographed(environment, COSTLY)
     assert order.steps["approval"] == "Running"
     assert environment.effects("bank") == ["screen"]
     environment.answer(order, "approval", Approval(limit="50000.00"))
@@ -93,7 +93,7 @@ def test_above_the_limit_a_person_approves() -> None:
 def test_a_claim_that_is_not_approved_is_taken_back() -> None:
     """The assessment is cancelled."""
     environment = WorkflowTestEnvironment(GROWN)
-    order = photographed(environment, HOUSE)
+    order = photographed(environment, COSTLY)
     environment.answer(order, "approval", refusal="the roof was rotten")
     assert (order.outcome, order.reason) == ("undone", "approval: the roof was rotten")
     assert environment.effects("assessor") == ["assess", "cancel"]
@@ -103,7 +103,7 @@ def test_a_claim_that_is_not_approved_is_taken_back() -> None:
 def test_a_claim_that_nobody_approves_in_time_is_taken_back() -> None:
     """They are reminded once; four days are enough."""
     environment = WorkflowTestEnvironment(GROWN)
-    order = photographed(environment, HOUSE)
+    order = photographed(environment, COSTLY)
     environment.advance(days=3)
     assert order.steps["approval"] == "Running"
     environment.advance(days=2)
@@ -165,7 +165,7 @@ def test_an_account_that_is_closed_is_for_an_operator() -> None:
     assert order.outcome == "undone"
 
 
-def test_a_claim_is_paid_even_if_nobody_can_be_told() -> None:
+def test_a_claim_is_paid_even_if_nobody_can_be_notified() -> None:
     """The last step fails without harm."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.refuse("post", "tell", "no such address")
@@ -200,11 +200,11 @@ def nothing_is_paid_unasked(claim: Seen) -> None:
 @pytest.mark.soak
 def test_nothing_is_paid_unasked_whatever_goes_wrong() -> None:
     """Somebody may answer, refuse or say nothing, and one thing goes wrong, wherever it may."""
-    said = {
+    answers = {
         "photographs": PICTURES.model_dump(mode="json"),
         "approval": {"limit": "50000.00"},
     }
     coverage = WorkflowTestEnvironment(GROWN).explore(
-        HOUSE, faults=1, answers=said, invariant=nothing_is_paid_unasked, seconds=60
+        COSTLY, faults=1, answers=answers, invariant=nothing_is_paid_unasked, seconds=60
     )
     assert coverage.explored.happened("outside: commits “step-answered”")

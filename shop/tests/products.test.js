@@ -15,9 +15,9 @@ const place = { show: () => void shown++, say: () => {}, changed: () => {} };
 
 beforeEach(() => {
   giveStorage();
-  const asked = new Promise((resolve) => (answer = () => resolve(undefined)));
+  const answered = new Promise((resolve) => (answer = () => resolve(undefined)));
   globalThis.fetch = async () => {
-    await asked;
+    await answered;
     return Response.json({ products: [] });
   };
 });

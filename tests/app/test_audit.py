@@ -36,8 +36,8 @@ async def with_an_order(**settings):
     return made, clock
 
 
-async def audited(made, **asked):
-    page = await made.operations.orders.audit(AuditPage(**asked))
+async def audited(made, **query):
+    page = await made.operations.orders.audit(AuditPage(**query))
     return [(entry.operator, entry.event, entry.detail) for entry in page.entries], page
 
 
@@ -73,8 +73,8 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
         assert len(rows) == count
     (row,) = (acted.row for acted in of_transition(held)[1] if acted.key.startswith("_acted|"))
     assert row.key.endswith(f"|{ORDER_ID}|{held.after.version}")
-    told = {"At": NOW, "Actor": "operator/grace", "Event": "held", "Detail": held.entry.detail}
-    assert (row.order_id, row.data) == (ORDER_ID, told)
+    recorded = {"At": NOW, "Actor": "operator/grace", "Event": "held", "Detail": held.entry.detail}
+    assert (row.order_id, row.data) == (ORDER_ID, recorded)
 
 
 async def test_a_row_that_nobody_can_read_hides_no_other():

@@ -67,11 +67,11 @@ async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     await recorded(made, 5, failed_at_backup("no such account"))
     await recorded(made, 6, orders.new())
     overview = await made.operations.services.overview.look()
-    told = [
+    counted = [
         (cause.step, cause.agent, cause.cause, cause.reason, cause.count, cause.first)
         for cause in overview.waiting_for_operator
     ]
-    assert told == [
+    assert counted == [
         ("payment", "payment", "refused: card declined", "card declined", 4, NOW),
         ("payment", "payment", "refused: no such account", "no such account", 1, NOW),
         ("payment", "backup", "refused: no such account", "no such account", 1, NOW),
@@ -88,7 +88,7 @@ def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
     assert summary(order)["Reason"] == "Karte abgelehnt"
 
 
-def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
+def test_orders_whose_rows_cannot_be_read_are_listed_one_by_one():
     """Nobody knows what they have in common."""
     rows = [IndexRow(key=f"!error|t|{order_id}", order_id=order_id, data={}) for order_id in "ab"]
     assert [(cause.cause, cause.count) for cause in waiting_causes(rows)] == [(None, 1), (None, 1)]
@@ -99,16 +99,16 @@ def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
 def test_an_order_and_its_alert_name_the_same_cause(reason):
     """So a page finds the alerts of the orders that it shows; the alert has the whole text."""
     refused = scheduler.receive(claimed(), answer(outcome="failed", reason=reason), NOW)
-    (told,) = alerts.of(refused.after, refused.entry)
-    assert told.data["cause"] == summary(refused.after)["Cause"]
-    assert told.data["cause"].startswith("refused: ")
+    (alert,) = alerts.of(refused.after, refused.entry)
+    assert alert.data["cause"] == summary(refused.after)["Cause"]
+    assert alert.data["cause"].startswith("refused: ")
 
 
 def test_the_alert_of_an_end_without_a_cause_names_none():
     """The cause of an order that was undone is optional."""
     ended = HistoryEntry(at=NOW, actor="t", events=(OrderEnded(outcome=Outcome.UNDONE),))
-    (told,) = alerts.of(orders.in_error(outcome=Outcome.UNDONE), ended)
-    assert (told.data["cause"], told.data["reason"]) == (None, None)
+    (alert,) = alerts.of(orders.in_error(outcome=Outcome.UNDONE), ended)
+    assert (alert.data["cause"], alert.data["reason"]) == (None, None)
 
 
 @pytest.mark.proves("OPR-7")
@@ -162,8 +162,8 @@ def test_a_cause_says_who_has_taken_it_and_when():
     ]
     [cause] = causes([*found, alert(5, word("eve", 9))], {"key-5"})
     assert cause.unacknowledged == ["key-4"]
-    told = [(taker.by, taker.at, taker.note, taker.count) for taker in cause.taken]
-    assert told == [
+    takers = [(taker.by, taker.at, taker.note, taker.count) for taker in cause.taken]
+    assert takers == [
         ("grace", NOW + seconds(3), "note 3", 1),
         ("ada", NOW + seconds(2), "note 2", 2),
     ]
@@ -176,8 +176,8 @@ async def test_orders_that_were_acted_on_are_followed_until_they_end_or_fail_aga
     await recorded(made, 1, failed("card declined"))
     await recorded(made, 2, orders.new())
     await recorded(made, 3, orders.processed())
-    asked = FollowRequest(orders=(id_of(1), id_of(2), id_of(3), id_of(1)))
-    found = await made.operations.services.overview.follow(asked)
+    request = FollowRequest(orders=(id_of(1), id_of(2), id_of(3), id_of(1)))
+    found = await made.operations.services.overview.follow(request)
     assert (found.failed, found.under_way, found.over) == ([id_of(1)], [id_of(2)], [id_of(3)])
     assert not found.may_be_open
 

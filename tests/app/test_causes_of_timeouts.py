@@ -11,7 +11,7 @@ from engine.storage.agent_health import AttemptFault
 from engine.words import words_of
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
-from tests.support.acting import told
+from tests.support.acting import alerts_of
 from tests.support.builders import (
     NOW,
     ORDER_ID,
@@ -55,14 +55,14 @@ def failing(*faults):
 
 
 @pytest.mark.proves("SUP-3", "ALR-1", "OPR-1")
-def test_a_step_that_is_given_up_says_what_its_agent_said_last():
+def test_a_step_that_is_given_up_names_the_last_report_of_its_agent():
     """The step, the order, the history and the alert."""
     change = failing(DOWN, DOWN, DOWN)
     facts = {"step": "payment", "failures": THRESHOLD, "fault": DOWN}
     why = Cause(Code.THRESHOLD_REACHED, facts)
     assert (change.after.outcome, change.after.cause) == (Outcome.FAILED, why)
     assert change.after.step("payment").cause == why
-    assert told(change)[0].data["reason"] == words_of(why)
+    assert alerts_of(change)[0].data["reason"] == words_of(why)
     assert change.entry.detail == f"payment: {words_of(why)}"
 
 
@@ -72,7 +72,7 @@ def late(fault=""):
 
 
 @pytest.mark.proves("SUP-3", "OPR-1")
-def test_every_time_out_says_what_was_said_of_that_attempt():
+def test_every_time_out_has_the_reports_of_that_attempt():
     """Nothing of the attempt before: then the service may have been away, and now the agent."""
     assert (
         failing(DOWN).entry.detail
@@ -114,8 +114,8 @@ def test_if_a_gateway_answered_one_of_two_instances_an_operator_decides():
     """Both had the request: its undo would rest on one word of the service."""
     order = claimed()
     health = [*tells("502", request_of(order), by_gateway=True), *tells("503", request_of(order))]
-    for said in (health, health[::-1]):
-        after = supervisor.recover(order, timed_out(order), said).after
+    for reports in (health, health[::-1]):
+        after = supervisor.recover(order, timed_out(order), reports).after
         assert after.step("payment").cause == late("502")
 
 

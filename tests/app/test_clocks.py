@@ -121,7 +121,7 @@ def host(world):
 
 
 @pytest.mark.proves("FLT-9")
-async def test_the_store_is_asked_for_the_time_unless_it_has_answered_lately(world, host):
+async def test_the_time_of_the_store_is_read_unless_it_has_answered_lately(world, host):
     """Who does nothing else would not hear that its clock is right again; once is enough."""
     assert await host.skew() is None
     assert host.requests == DECISIVE
@@ -281,19 +281,19 @@ async def test_who_has_a_clock_that_is_off_leaves_the_lease_to_others(host, app)
 
 
 @pytest.mark.proves("FLT-9", "ALR-1")
-async def test_operators_are_told_once_of_every_time_that_a_clock_is_off(world, host, app, caplog):
+async def test_operators_get_one_alert_of_every_time_that_a_clock_is_off(world, host, app, caplog):
     """By an alert; and the log says it each minute, which an alert rule counts."""
     for ahead in (FAR, 0, -FAR):
         host.ahead = ahead
         for _ in range(int(TELL_AGAIN_SECONDS) // 10):
             world.now += seconds(10)
             await app.engine.supervisor.sweep()
-    told = await pending_events(app.engine.store, *buckets(8))
-    assert {(event.subject, event.data["reason"]) for event in told} == {
+    events = await pending_events(app.engine.store, *buckets(8))
+    assert {(event.subject, event.data["reason"]) for event in events} == {
         ("clocks/v1", "the clock of instance v1 is ahead of the store's by 69 s"),
         ("clocks/v1", "the clock of instance v1 is behind the store's by 70 s"),
     }
-    assert sorted(event.at for event in told) == [NOW + seconds(10), NOW + seconds(130)]
+    assert sorted(event.at for event in events) == [NOW + seconds(10), NOW + seconds(130)]
     lines = [line for line in caplog.records if line.name == "engine.storage.clock_guard"]
     assert [(line.levelname, line.message) for line in lines] == [
         ("ERROR", "clock.off"),
@@ -315,7 +315,7 @@ async def test_the_log_says_again_that_a_clock_is_off(host, app, caplog):
 
 
 @pytest.mark.proves("FLT-9", "FLT-7")
-async def test_what_could_not_be_told_of_a_clock_is_told_later(host, app, monkeypatch):
+async def test_an_alert_of_a_clock_that_could_not_be_recorded_comes_later(host, app, monkeypatch):
     """The store was away for a moment."""
     host.ahead = FAR
     with monkeypatch.context() as patched:

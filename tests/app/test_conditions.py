@@ -46,7 +46,7 @@ def test_a_step_is_judged_by_what_was_answered_before_it(amount, needed):
         assert case.states == {"assess": "Completed", "approve": "Running", "pay": "NotStarted"}
         return
     assert case.states == {"assess": "Completed", "approve": "Skipped", "pay": "Running"}
-    assert case.told[0] == "step-completed"
+    assert case.last_entry[0] == "step-completed"
     unmet = Cause(Code.CONDITION_NOT_MET, {"condition": "above_limit"})
     assert case.order.step("approve").state == Skipped(SkipReason.CONDITION, unmet)
     assert "above_limit" in case.explained()
@@ -78,7 +78,7 @@ def test_an_order_of_which_nothing_is_needed_ends_by_its_claim():
     """With the name of its condition in the history."""
     case = Case(replace(ASSESS, condition=never), step("pay", "assess", condition=never)).claim()
     assert case.ended == ("Processed", None)
-    event, detail = case.told
+    event, detail = case.last_entry
     assert (event, detail.count(never.__name__)) == ("processed", 2)
 
 
@@ -87,16 +87,16 @@ class Opinion:
 
     __name__ = "opinion"
 
-    def __init__(self, *said):
-        self.said, self.asked = list(said), 0
+    def __init__(self, *answers):
+        self.answers, self.evaluations = list(answers), 0
 
     def __call__(self, order, results):
-        self.asked += 1
-        return self.said[min(self.asked, len(self.said)) - 1]
+        self.evaluations += 1
+        return self.answers[min(self.evaluations, len(self.answers)) - 1]
 
 
 @pytest.mark.proves("SCH-14")
-def test_a_step_that_is_needed_is_not_judged_again_while_it_waits_for_room():
+def test_a_step_that_is_needed_is_not_judged_again_while_it_waits_for_capacity():
     """What was said when its turn came is recorded."""
     opinion = Opinion(True, False)
     case = Case(ASSESS, replace(APPROVE, condition=opinion)).claim()
@@ -104,7 +104,7 @@ def test_a_step_that_is_needed_is_not_judged_again_while_it_waits_for_room():
     case.done("assess", capacity=NO_CAPACITY, amount=1)
     assert case.order.step("approve").state == Waiting()
     case.claim()
-    assert (case.states["approve"], opinion.asked) == ("Running", 1)
+    assert (case.states["approve"], opinion.evaluations) == ("Running", 1)
 
 
 @pytest.mark.proves("SCH-14")
@@ -123,7 +123,7 @@ def test_a_step_that_is_needed_is_not_judged_again_for_another_try(what):
         assert case.ended == ("Error", "failed")
         case.took(resubmit(case.order, BY_GRACE, case.now))
     case.claim(case.order.derived.not_before)
-    assert (case.states["approve"], opinion.asked) == ("Running", 1)
+    assert (case.states["approve"], opinion.evaluations) == ("Running", 1)
 
 
 def request_that_fails_once():
@@ -160,7 +160,7 @@ def test_a_predicate_that_fails_has_failed_its_step(rule):
         OnFailure.CONTINUE: ("Processed", None),
     }
     assert case.ended == expected.get(rule, ("Error", "failed"))
-    assert words_of(cause) in case.told[1]
+    assert words_of(cause) in case.last_entry[1]
 
 
 def knows_only_others(order, results):
@@ -174,11 +174,11 @@ def test_a_predicate_that_fails_tells_nobody_who_the_customer_is():
         Case(ASSESS, replace(APPROVE, condition=knows_only_others)).claim().done("assess", amount=1)
     )
     assert case.order.step("approve").cause.facts["error"] == "KeyError 'erased'"
-    assert "Ada" not in case.told[1]
+    assert "Ada" not in case.last_entry[1]
 
 
 @pytest.mark.proves("SCH-14")
-def test_a_predicate_that_has_failed_is_asked_again_after_a_resubmit():
+def test_a_predicate_that_has_failed_is_evaluated_again_after_a_resubmit():
     """It has said nothing yet."""
     case = Case(ASSESS, replace(APPROVE, condition=broken)).claim().done("assess", amount=1)
     mended = WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE))
@@ -195,7 +195,7 @@ def test_a_predicate_answers_yes_or_no(answer, name):
     case = (
         Case(ASSESS, replace(APPROVE, condition=Opinion(answer))).claim().done("assess", amount=1)
     )
-    assert f"condition opinion failed: TypeError it returned {name}, not bool" in case.told[1]
+    assert f"condition opinion failed: TypeError it returned {name}, not bool" in case.last_entry[1]
 
 
 @pytest.mark.proves("SCH-14", "SCH-12")
@@ -208,7 +208,7 @@ def test_nothing_is_judged_once_a_step_has_failed_or_the_order_goes_back():
     back = Case(ASSESS, replace(APPROVE, condition=opinion)).claim()
     back.took(cancel(back.order, BY_GRACE, back.now)).done("assess", amount=1).done("assess")
     assert back.ended == ("Error", "undone")
-    assert opinion.asked == 0
+    assert opinion.evaluations == 0
 
 
 @pytest.mark.proves("SCH-14", "UND-2")
@@ -271,7 +271,7 @@ def replaced(function):
         ),
     ],
 )
-def test_what_cannot_be_meant_is_named_at_the_start(changed, fault):
+def test_a_predicate_that_cannot_be_used_is_named_at_the_start(changed, fault):
     """A predicate without a name, and an answer that may be missing."""
     pay = replace(step("pay", "approve", uses=("approve",)), **changed)
     workflows = Workflows(WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE, pay)))

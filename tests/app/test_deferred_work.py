@@ -68,21 +68,21 @@ def accepts(pause=PAUSE):
 def accepted(order, now, rules=PATIENT, pause=PAUSE):
     """The change by which the scheduler learns that the service has accepted the call."""
     step = order.step("payment")
-    said = answer(
+    reply = answer(
         outcome="notAttempted",
         attempt=step.counts.attempts,
         action="undo" if isinstance(step.state, Undoing) else "do",
         deferred=True,
         retry_after=pause.total_seconds(),
     )
-    return rules.receive(order, said, now)
+    return rules.receive(order, reply, now)
 
 
 # The agent
 
 
 @pytest.mark.proves("AGT-11", "AGT-3")
-async def test_the_service_is_asked_again_in_the_same_attempt_if_there_is_time():
+async def test_the_service_is_called_again_in_the_same_attempt_if_there_is_time():
     """After the pause that it named, with the same key."""
     agency = Agency(accepts(seconds(2)))
     await agency.agent.handle(agency.request)
@@ -93,11 +93,13 @@ async def test_the_service_is_asked_again_in_the_same_attempt_if_there_is_time()
 
 @pytest.mark.proves("AGT-11")
 @pytest.mark.parametrize(
-    ("asked", "again"), [(3, 3), (60, 60), (10**7, 86_400)], ids=["no call fits", "long", "bound"]
+    ("requested", "again"),
+    [(3, 3), (60, 60), (10**7, 86_400)],
+    ids=["no call fits", "long", "bound"],
 )
-async def test_a_longer_pause_is_left_to_the_scheduler(asked, again):
+async def test_a_longer_pause_is_left_to_the_scheduler(requested, again):
     """The agent calls once, and replies when to ask again; no call was without an answer."""
-    agency = Agency(accepts(seconds(asked)))
+    agency = Agency(accepts(seconds(requested)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.deferred, reply.in_doubt) == ("notAttempted", True, False)
@@ -181,20 +183,20 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     assert (order.failures, step.counts.failures) == (0, 0)
     assert step.state == Deferred(NOW + PAUSE)
     assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=NOW + WITHIN)
-    said = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
-    assert change.entry.detail.startswith(said)
+    expected = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
+    assert change.entry.detail.startswith(expected)
     assert change.entry.events[0].attempt == step.counts.attempts
 
 
 @pytest.mark.proves("AGT-11")
-def test_an_accepted_step_is_asked_again_after_a_pause_where_no_time_is_named():
+def test_an_accepted_step_is_requested_again_after_a_pause_where_no_time_is_named():
     """Our agents always name one; a reply without one makes no loop (engine 2)."""
     order = accepted(claimed(), NOW, pause=timedelta()).after
     assert (order.state, order.derived.not_before) == (Pending(), NOW + SHORTEST)
 
 
 @pytest.mark.proves("AGT-11", "AGT-10")
-def test_the_same_agent_is_asked_again_and_no_other():
+def test_the_same_agent_gets_the_request_again_and_no_other():
     """Also if another agent of the same provider is preferred."""
     waiting = accepted(claimed(), NOW).after
     again = PATIENT.claim(waiting, NOW + PAUSE, BOTH).after
@@ -203,7 +205,7 @@ def test_the_same_agent_is_asked_again_and_no_other():
     assert unasked.step("payment").agent == "payment-backup"
 
 
-def test_it_is_not_asked_before():
+def test_it_is_not_requested_before():
     """Not even by a poll that finds it."""
     waiting = accepted(claimed(), NOW).after
     assert not hasattr(PATIENT.claim(waiting, NOW + PAUSE - seconds(0.1)), "after")
@@ -279,8 +281,11 @@ def test_what_else_is_in_doubt_stays_so(then):
     if then == "a time-out":
         running = PATIENT.claim(change.after, NOW + PAUSE).after
         change = supervisor.recover(running, timed_out(running))
-    said = {"a call without an answer": {"in_doubt": True}, "a failure elsewhere": FROM_ELSEWHERE}
-    step = refused_after(change, **said.get(then, {}))
+    replies = {
+        "a call without an answer": {"in_doubt": True},
+        "a failure elsewhere": FROM_ELSEWHERE,
+    }
+    step = refused_after(change, **replies.get(then, {}))
     assert step.effect.unanswered
     assert (step.answer_by is None) == (then != "a failure elsewhere")
 
@@ -302,12 +307,12 @@ def test_a_refusal_over_the_link_does_not_settle_the_call_that_asks_again_meanwh
 FROM_ELSEWHERE = {"for_operator": True}
 
 
-def refused_after(change, **said):
+def refused_after(change, **more):
     """The step as the final answer of its next attempt leaves it."""
     step = change.after.step("payment")
     now = step.not_before or change.entry.at
     running = PATIENT.claim(change.after, now).after
-    refusal = answer(outcome="failed", reason="closed", attempt=step.counts.attempts + 1, **said)
+    refusal = answer(outcome="failed", reason="closed", attempt=step.counts.attempts + 1, **more)
     return PATIENT.receive(running, refusal, now).after.step("payment")
 
 
@@ -351,15 +356,15 @@ async def test_no_alert_says_that_the_order_waits_for_long():
 @pytest.mark.proves("AGT-11", "OPR-2")
 def test_it_is_explained():
     """Who accepted what, until when it may take, and when it is asked again."""
-    said = explain(accepted(claimed(), NOW).after, [], acting_rules, NOW)
+    explanation = explain(accepted(claimed(), NOW).after, [], acting_rules, NOW)
     accepted_it = "payment, which accepted payment and may take until 2026-01-31 10:15:00 UTC"
-    assert f"to ask again {accepted_it}" in said.waiting_for
-    assert said.next_at == NOW + PAUSE
+    assert f"to ask again {accepted_it}" in explanation.waiting_for
+    assert explanation.next_at == NOW + PAUSE
 
 
 @pytest.mark.proves("FLT-12")
 def test_a_reply_is_read_though_a_newer_agent_says_more():
     """A field that is not known here is passed over."""
     reply = answer(outcome="notAttempted", deferred=True)
-    said = json.loads(reply.to_json()) | {"queuedBehind": 3}
-    assert decode(AgentReply, json.dumps(said)) == reply
+    content = json.loads(reply.to_json()) | {"queuedBehind": 3}
+    assert decode(AgentReply, json.dumps(content)) == reply

@@ -139,9 +139,9 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
     """So does a reply: the step that cools down is due when it was."""
     due = LATER + seconds(60) + TIMEOUT
     tired = runs("second", **RESTS)
-    asked = retried(steps.awaiting_external_answer(complete_by=NOW + seconds(90)), tired)
+    waiting = retried(steps.awaiting_external_answer(complete_by=NOW + seconds(90)), tired)
     answered = callback_actions.answered(
-        asked, CallbackAnswer(step="payment", result={}), "t", LATER
+        waiting, CallbackAnswer(step="payment", result={}), "t", LATER
     ).after
     assert answered.derived.complete_by == due
     order = retried(runs(complete_by=NOW + seconds(90)), tired)
@@ -150,12 +150,12 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
 
 
 @pytest.mark.proves("SUP-3", "ANS-3")
-@pytest.mark.parametrize("said", [{"result": {}}, {"refusal": "no"}])
-def test_a_step_that_has_ended_waits_for_no_retry(said):
+@pytest.mark.parametrize("answer", [{"result": {}}, {"refusal": "no"}])
+def test_a_step_that_has_ended_waits_for_no_retry(answer):
     """Somebody answered or refused while it waited to be asked again."""
     order = retried(steps.awaiting_external_answer(), RUNS_ON)
     after = callback_actions.answered(
-        order, CallbackAnswer(step="payment", **said), "t", LATER
+        order, CallbackAnswer(step="payment", **answer), "t", LATER
     ).after
     assert (order.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 

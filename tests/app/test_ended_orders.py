@@ -54,9 +54,9 @@ async def ended(made, number, end, *, minutes=0, **more):
     return await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
 
 
-async def listed(made, **asked):
+async def listed(made, **query):
     """The numbers of the orders on one page, and where the next begins."""
-    page = await made.operations.orders.list(OrdersPage(**asked))
+    page = await made.operations.orders.list(OrdersPage(**query))
     return [int(order.order_id[-2:]) for order in page.orders], page.continuation
 
 
@@ -85,7 +85,7 @@ async def test_orders_that_are_over_are_listed_by_their_end_the_newest_first():
 
 @pytest.mark.proves("OPR-1")
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("query", "found"),
     [
         ({}, [3, 2, 1]),
         ({"since": NOW + timedelta(minutes=2)}, [3, 2]),
@@ -98,13 +98,13 @@ async def test_orders_that_are_over_are_listed_by_their_end_the_newest_first():
     ],
     ids=["all", "since", "until", "first day", "before all", "last day", "between", "workflow"],
 )
-async def test_ended_orders_are_listed_by_time_and_workflow(asked, found):
+async def test_ended_orders_are_listed_by_time_and_workflow(query, found):
     """A time is that of the end: the first belongs to it, the last does not."""
     made = app_now()
     for number in (1, 2, 3):
         workflow = "returns" if number == 2 else "order"
         await ended(made, number, PROCESSED, minutes=number, workflow=workflow)
-    assert await listed(made, state="Processed", **asked) == (found, None)
+    assert await listed(made, state="Processed", **query) == (found, None)
 
 
 async def test_open_orders_are_listed_by_the_time_of_their_last_change():
@@ -117,7 +117,7 @@ async def test_open_orders_are_listed_by_the_time_of_their_last_change():
 
 
 @pytest.mark.proves("SUP-2")
-async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
+async def test_an_order_that_is_over_has_one_row_more_and_nothing_pending():
     """It is written with the last change, and is no row of the work index."""
     for state, rows in ((PROCESSED, 1), (UNDONE, 1), (orders.in_error, 0)):
         order = state()
@@ -174,12 +174,12 @@ async def test_a_search_for_a_customer_says_how_they_stand_and_how_many_it_has_l
     made, found = app_now(), []
     for number in (1, 2):
         await ended(made, number, PROCESSED)
-    asked = FindRequest(operator="g", note="n", email="ada@example.com")
-    while asked:
-        page = await made.operations.services.retention.find(asked)
+    request = FindRequest(operator="g", note="n", email="ada@example.com")
+    while request:
+        page = await made.operations.services.retention.find(request)
         found.append(page)
         more = page.continuation
-        asked = asked.model_copy(update={"continuation": more}) if more else None
+        request = request.model_copy(update={"continuation": more}) if more else None
     assert [page.looked_at for page in found if page.looked_at] == [2]
     theirs = [order for page in found for order in page.found]
     assert {order.situation for order in theirs} == {"processed"}

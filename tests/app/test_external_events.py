@@ -114,7 +114,7 @@ def test_an_order_waits_for_its_answers_and_continues_with_every_one():
 
 
 @pytest.mark.proves("ANS-1")
-def test_no_message_goes_out_for_an_answer_and_nobody_is_asked():
+def test_no_message_goes_out_for_an_answer_and_no_agent_gets_a_request():
     """Its request is made all the same, so that a broken question fails the step."""
     environment, order = begun()
     queues = Counter(message.queue for message in environment._world.engine.adapters.bus.sent)
@@ -123,7 +123,7 @@ def test_no_message_goes_out_for_an_answer_and_nobody_is_asked():
 
 
 @pytest.mark.proves("ANS-2")
-def test_who_does_not_answer_is_asked_again_and_at_last_given_up():
+def test_a_missing_answer_is_requested_again_and_at_last_given_up():
     """The deadline is counted like any other time-out; then the rule of the step decides."""
     environment, order = begun()
     environment.advance(days=5, minutes=1)
@@ -240,7 +240,7 @@ def test_while_agents_are_at_work_on_a_cancelled_order_they_answer_first():
 
 
 @pytest.mark.proves("ANS-4")
-def test_a_given_up_answer_is_asked_for_anew_after_a_resubmit_and_may_be_skipped():
+def test_a_given_up_answer_is_requested_again_after_a_resubmit_and_may_be_skipped():
     """As any other failed step, where nothing needs its answer."""
     environment, order = begun()
     environment.answer(order, "pictures", SENT)
@@ -260,13 +260,13 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     environment, order = begun()
     until = snapshot(environment, order).derived.complete_by
     environment.act(order, "hold")
-    held, asked = (
+    held, request = (
         snapshot(environment, order),
         OperatorCommand(operator="x", note="y", step="pictures"),
     )
     assert kinds(held) == [WorkItemKind.HELD]
     with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
-        callback_actions.extended(held, asked, until + DAYS, environment.now)
+        callback_actions.extended(held, request, until + DAYS, environment.now)
     environment.advance(days=7)
     assert snapshot(environment, order).step("pictures").counts.failures == 0
     environment.act(order, "release")
@@ -274,7 +274,7 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     moved = until + 7 * DAYS
     assert released.step("pictures").complete_by == released.derived.complete_by == moved
     tomorrow = environment.now + DAYS
-    extended = callback_actions.extended(released, asked, tomorrow, environment.now).after
+    extended = callback_actions.extended(released, request, tomorrow, environment.now).after
     assert extended.derived.complete_by == tomorrow
     environment.act(order, "hold")
     environment.answer(order, "pictures", SENT)
@@ -362,7 +362,7 @@ def need_of(order):
     return work_index.first_need(order, order.derived.ready_since)
 
 
-def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
+def test_a_wait_needs_no_capacity_and_no_lane_of_an_agent():
     """Its order is claimed like one that is only to be ended, before agents have room for others."""
     environment = WorkflowTestEnvironment(ASKING)
     environment.hang("office")
@@ -374,7 +374,7 @@ def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
     assert (type(pictures.state), pictures.key) == (AwaitingExternalEvent, None)
 
 
-def test_an_order_whose_answer_is_ready_to_be_asked_for_is_claimed_first():
+def test_an_order_whose_answer_can_be_requested_is_claimed_first():
     """Its question needs no room, so it does not wait for that of another step of the order."""
     environment, order = begun()
     order = snapshot(environment, order)
@@ -425,8 +425,8 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
 def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     """The other answer is withdrawn, and not taken any more, as the order is in Error."""
     environment, order = requested_twice()
-    said = CallbackAnswer(step="later", refusal="no")
-    ended = callback_actions.answered(order, said, "operator/x", environment.now).after
+    answer = CallbackAnswer(step="later", refusal="no")
+    ended = callback_actions.answered(order, answer, "operator/x", environment.now).after
     assert_given_up(ended)
     with pytest.raises(RefusedError, match="the order is Error: no"):
         callback_actions.answered(ended, sent("soon"), "operator/x", environment.now)
@@ -436,8 +436,8 @@ def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
 def test_a_refusal_waits_for_the_agents_at_work():
     """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
     environment, order = requested_twice(hang=True)
-    said = CallbackAnswer(step="later", refusal="no")
-    refused = callback_actions.answered(order, said, "operator/x", environment.now).after
+    answer = CallbackAnswer(step="later", refusal="no")
+    refused = callback_actions.answered(order, answer, "operator/x", environment.now).after
     assert (refused.state, refused.derived.locked_by) == (Processing("test"), "test")
     assert [step.name for step in refused.in_state(AtWork)] == ["first"]
     recovered = rules(environment).recover(refused, environment.now + DAYS, ()).after
@@ -451,15 +451,15 @@ def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
     environment = WorkflowTestEnvironment(BOTH)
     order = environment.submit(ADA)
     environment.advance(seconds=16)
-    asked = snapshot(environment, order).step("soon")
-    assert asked.counts == Counts(attempts=2, failures=1)
+    step = snapshot(environment, order).step("soon")
+    assert step.counts == Counts(attempts=2, failures=1)
     environment.answer(order, "later", refusal="no")
     assert (order.state, order.steps["soon"]) == ("Error", "NotStarted")
     environment.act(order, "resubmit")
     anew = snapshot(environment, order).step("soon")
     assert isinstance(anew.state, AwaitingExternalEvent)
     assert anew.counts == Counts(attempts=3)
-    assert anew.callback_token not in (None, asked.callback_token)
+    assert anew.callback_token not in (None, step.callback_token)
 
 
 @pytest.mark.proves("SCH-12")
@@ -495,10 +495,12 @@ def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     late = order.step("soon").complete_by + timedelta(seconds=30)
     assert late < order.step("first").complete_by
     assert explain(order, [], acting_rules, late).next_actor is Actor.SUPERVISOR
-    told = explain(held, [], acting_rules, late)
+    explanation = explain(held, [], acting_rules, late)
     until = order.step("first").complete_by
-    assert (told.next_actor, told.next_at) == (Actor.AGENT, until)
-    assert told.if_nothing_happens.startswith(f"From {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC on")
+    assert (explanation.next_actor, explanation.next_at) == (Actor.AGENT, until)
+    assert explanation.if_nothing_happens.startswith(
+        f"From {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC on"
+    )
 
 
 # Judged when its turn comes, and done without
@@ -611,7 +613,7 @@ def test_an_order_goes_on_without_a_step_that_was_refused_early():
 
 
 @pytest.mark.proves("ANS-3", "OPR-3")
-def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
+def test_a_step_that_was_refused_early_is_requested_after_a_resubmit():
     """Whether it is needed, and from when on, is found out again."""
     environment, order = refused_early(condition=is_for_ada, start_at=in_a_week)
     healed(environment)
@@ -682,9 +684,9 @@ def test_every_fault_of_an_answer_is_named_and_changes_nothing():
 def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
     """Neither both nor nothing; a step of an agent takes none, nor does an unknown order."""
     environment, order = begun()
-    for said in ({}, {"answer": {}, "refusal": "no"}):
+    for content in ({}, {"answer": {}, "refusal": "no"}):
         with pytest.raises(ValueError, match="either an answer or a refusal"):
-            AnswerRequest(operator="x", **said)
+            AnswerRequest(operator="x", **content)
     for step in ("check", "nothing"):
         with pytest.raises(
             RefusedError, match="is no step that is answered from outside: pictures"
@@ -707,14 +709,17 @@ def test_only_an_app_that_knows_the_workflow_takes_an_answer():
 def test_it_is_explained_what_is_awaited_until_when_and_what_comes_then():
     """And the list of what waits begins with the first that is due."""
     environment, order = begun()
-    told = environment._world.run(environment._world.operations.orders.explain(order.id))
-    asked = "pictures (The customer sends pictures), time 1 of 3 that it is asked"
-    assert told.waiting_for == f"an answer from outside to {asked}"
-    assert (told.next_actor, told.next_at) == ("outside", environment.now + 5 * DAYS)
-    assert "the supervisor's sweep finds it" in told.if_nothing_happens
+    explanation = environment._world.run(environment._world.operations.orders.explain(order.id))
+    request = "pictures (The customer sends pictures), time 1 of 3 that it is asked"
+    assert explanation.waiting_for == f"an answer from outside to {request}"
+    assert (explanation.next_actor, explanation.next_at) == ("outside", environment.now + 5 * DAYS)
+    assert "the supervisor's sweep finds it" in explanation.if_nothing_happens
     environment.act(order, "hold")
-    told = environment._world.run(environment._world.operations.orders.explain(order.id))
-    assert (told.next_actor, told.if_nothing_happens) == ("operator", "It stays as it is.")
+    explanation = environment._world.run(environment._world.operations.orders.explain(order.id))
+    assert (explanation.next_actor, explanation.if_nothing_happens) == (
+        "operator",
+        "It stays as it is.",
+    )
 
 
 # As it is declared
@@ -791,15 +796,15 @@ def test_the_engine_refuses_a_wait_without_time_or_answer_and_an_agent_of_that_n
 
 
 @pytest.mark.proves("ANS-3", "OPR-5")
-async def test_an_answer_over_http_is_taken_or_it_is_said_why_not():
+async def test_an_answer_over_http_is_taken_or_refused_with_the_reason():
     """Only with the operators' key; an order that is not recorded yet may be so in a moment."""
     app = bootstrap(set_to(addresses={"office": "http://office"}), ASKING, in_memory())
     bound = {function.get_function_name(): function for function in functions(app).get_functions()}
     answer = bound["operator_answer"]
     assert answer.get_trigger().get_dict_repr()["authLevel"] == func.AuthLevel.FUNCTION
 
-    async def call(order_id=ORDER_ID, step="pictures", **said):
-        body = json.dumps({"operator": "grace", **said}).encode()
+    async def call(order_id=ORDER_ID, step="pictures", **content):
+        body = json.dumps({"operator": "grace", **content}).encode()
         path = {"orderId": order_id, "step": step}
         given = await answer.get_user_function()(
             func.HttpRequest(

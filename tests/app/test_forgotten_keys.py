@@ -29,7 +29,7 @@ from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow, appl
 from operations.api.requests import ActRequest
 from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
-from tests.support.acting import act, cancel, resubmit, skip, told
+from tests.support.acting import act, alerts_of, cancel, resubmit, skip
 from tests.support.apps import app
 from tests.support.builders import (
     COOLDOWN,
@@ -125,7 +125,7 @@ def test_of_every_step_whose_key_is_forgotten_an_operator_reads():
 @pytest.mark.proves("ALR-1")
 def test_the_alert_offers_what_an_operator_can_say():
     """And no resubmit, which would be refused."""
-    (alert,) = told(FORGETS.claim(doubtful(), MONDAY))
+    (alert,) = alerts_of(FORGETS.claim(doubtful(), MONDAY))
     assert alert.data["actions"] == ["skip", "retry-with-new-key", "settle", "cancel"]
 
 

@@ -172,9 +172,9 @@ def test_an_operator_reads_how_long_a_step_of_a_provider_that_is_gone_is_left_al
     waiting, since = waiting_for_its_own()
     rules = replace(acting_rules, claim=ELSEWHERE.claim, offers=WITH_BACKUP)
     now = waiting.updated_at
-    said = explain(waiting, [], rules, now)
-    assert said.next_actor == Actor.SCHEDULER
-    assert said.next_at == since + LONGEST_UPGRADE + timedelta(microseconds=1)
+    explanation = explain(waiting, [], rules, now)
+    assert explanation.next_actor == Actor.SCHEDULER
+    assert explanation.next_at == since + LONGEST_UPGRADE + timedelta(microseconds=1)
     left = ELSEWHERE.claim(waiting, now, WITH_BACKUP)
     assert left == NotClaimed(why=NotClaimable.UNKNOWN_PROVIDER)
 

@@ -24,7 +24,7 @@ from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from engine.storage.order_rows import state_record
 from operations.api.requests import ActRequest
-from tests.support.acting import cancel, expedite, hold, release, told
+from tests.support.acting import alerts_of, cancel, expedite, hold, release
 from tests.support.builders import (
     NOW,
     TIMEOUT,
@@ -160,7 +160,7 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
     )
     assert failed.after.state == InError(Outcome.FAILED)
     assert kinds(failed.after) == [WorkItemKind.ERROR, WorkItemKind.HELD]
-    assert told(failed)[0].data["actions"][-1] == "release"
+    assert alerts_of(failed)[0].data["actions"][-1] == "release"
 
 
 @pytest.mark.proves("OPR-1", "OPR-7")

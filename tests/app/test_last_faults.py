@@ -13,7 +13,7 @@ from tests.support.builders import ORDER_ID, TIMEOUT, seconds
 DOWN = "503 down"
 
 
-async def said(agency):
+async def faults_in_row(agency):
     """What the agent's row says of the attempts that came to nothing."""
     (row,) = await agency.agent_health()
     return {
@@ -30,7 +30,7 @@ async def test_the_agent_tells_the_last_fault_once_there_is_no_time_for_another_
     await agency.agent.handle(agency.request)
     assert agency.replies() == []
     assert 3 < len(agency.remote.calls) < 100
-    assert await said(agency) == {agency.request.request_id: (DOWN, False)}
+    assert await faults_in_row(agency) == {agency.request.request_id: (DOWN, False)}
     assert agency.now < agency.request.complete_by - MARGIN
 
 
@@ -46,12 +46,12 @@ async def test_of_a_service_that_hangs_to_the_end_the_agent_tells_that():
     agency.remote.call = hangs
     await agency.agent.handle(agency.request)
     assert agency.replies() == []
-    assert await said(agency) == {agency.request.request_id: ("no answer", False)}
+    assert await faults_in_row(agency) == {agency.request.request_id: ("no answer", False)}
     assert agency.now == agency.request.complete_by - MARGIN
 
 
 @pytest.mark.proves("AGT-4")
-async def test_an_answer_that_comes_too_late_is_told_as_that():
+async def test_an_answer_that_comes_too_late_is_reported_as_that():
     """It may not be passed on any more; the attempt was begun, and all can see that."""
     agency = Agency()
 
@@ -64,7 +64,7 @@ async def test_an_answer_that_comes_too_late_is_told_as_that():
     later = agency.request.model_copy(update={"issued_at": agency.now, "attempt": 2})
     agency.remote.call = slow
     await agency.agent.handle(later)
-    assert await said(agency) == {
+    assert await faults_in_row(agency) == {
         later.request_id: ("the service answered when the time was up", False)
     }
     (row,) = await agency.agent_health()
@@ -72,11 +72,11 @@ async def test_an_answer_that_comes_too_late_is_told_as_that():
 
 
 @pytest.mark.proves("AGT-4")
-async def test_that_a_call_was_turned_away_before_the_service_is_told_too():
+async def test_that_a_call_was_turned_away_before_the_service_is_reported_too():
     """So that an operator hears of it, and no order is taken back for it."""
     agency = Agency(*[TransientError("403", by_gateway=True)] * 1000)
     await agency.agent.handle(agency.request)
-    assert await said(agency) == {agency.request.request_id: ("403", True)}
+    assert await faults_in_row(agency) == {agency.request.request_id: ("403", True)}
 
 
 @pytest.mark.proves("AGT-4", "SUP-3")
@@ -89,11 +89,11 @@ async def test_the_fault_of_an_attempt_stands_whatever_comes_of_others():
     agency.now += seconds(10)
     late = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT, "attempt": 2}
     await agency.agent.handle(agency.request.model_copy(update=late))
-    assert await said(agency) == first
+    assert await faults_in_row(agency) == first
     agency.remote.failures += [TransientError(DOWN)] * 1000
     other = agency.request.model_copy(update=late | {"order_id": f"{ORDER_ID[:-1]}X"})
     await agency.agent.handle(other)
-    assert await said(agency) == first | {other.request_id: (DOWN, False)}
+    assert await faults_in_row(agency) == first | {other.request_id: (DOWN, False)}
 
 
 @pytest.mark.proves("AGT-4")
@@ -118,7 +118,7 @@ async def test_of_what_was_not_begun_there_is_nothing_to_tell():
 
 
 @pytest.mark.proves("AGT-4")
-async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_once():
+async def test_many_attempts_without_a_result_are_reported_together():
     """Together, and before the margin is over."""
     agency, hang, writes = Agency(in_flight=500), asyncio.Event(), []
     publish = agency.app.engine.agent_health.publish
@@ -144,7 +144,9 @@ async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_o
         for number in range(100)
     ]
     await asyncio.gather(*map(agency.agent.handle, requests))
-    assert await said(agency) == {request.request_id: ("no answer", False) for request in requests}
+    assert await faults_in_row(agency) == {
+        request.request_id: ("no answer", False) for request in requests
+    }
     assert len(writes) <= 3
 
 
@@ -155,14 +157,14 @@ async def test_what_a_service_says_is_short_and_plain():
         *[TransientError("down 2026-01-31T08:15:00Z\n\x1b[31m\u202e" + "x" * 900)] * 1000
     )
     await agency.agent.handle(agency.request)
-    ((fault, _),) = (await said(agency)).values()
+    ((fault, _),) = (await faults_in_row(agency)).values()
     assert fault.startswith("down …  [31m xxx")
     assert fault.isprintable()
     assert len(fault) == 200
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
         ("503 down", "503 down"),
         ("order b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W is unknown", "order … is unknown"),
@@ -181,6 +183,6 @@ async def test_what_a_service_says_is_short_and_plain():
     ],
     ids=range(8),
 )
-def test_causes_can_be_grouped_by_what_services_say(said, shown):
+def test_causes_can_be_grouped_by_what_services_say(text, shown):
     """Without what is different each time: ids and times."""
-    assert without_particulars(said) == shown
+    assert without_particulars(text) == shown

@@ -62,7 +62,7 @@ INVALID = {
 
 @pytest.mark.proves("FLT-12")
 @pytest.mark.parametrize("label", NEWER)
-def test_what_a_newer_version_sent_is_told_from_what_is_wrong(label):
+def test_a_message_of_a_newer_version_differs_from_a_wrong_one(label):
     """Its greater schema version tells, or a value when nothing else is wrong."""
     with pytest.raises(NewerMessageError):
         decode(*NEWER[label])

@@ -62,8 +62,8 @@ class Sender:
     async def step_times_out(self):
         """Though its agent has begun it."""
         begun = under_way(await self.world.order())
-        said = AgentHealth(agent="payment", instance="1", at=self.world.now, begun=begun)
-        await self.world.app.engine.agent_health.publish(said)
+        report = AgentHealth(agent="payment", instance="1", at=self.world.now, begun=begun)
+        await self.world.app.engine.agent_health.publish(report)
         self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()
         await self._a_second_passes()
@@ -102,7 +102,7 @@ def notice(number, event, second, **more):
 
 
 @pytest.mark.proves("ALR-2", "ALR-3")
-async def test_the_sender_is_told_what_happens_and_nothing_else(sender):
+async def test_the_sender_gets_a_notice_of_what_happens_and_of_nothing_else(sender):
     """Each thing is told once, in these words: what happened to which order, and nobody's name."""
     await sender.submits()
     await sender.step_is_answered("payment", DONE)
@@ -115,7 +115,7 @@ async def test_the_sender_is_told_what_happens_and_nothing_else(sender):
 
 
 @pytest.mark.proves("ALR-2", "ALR-3")
-async def test_the_sender_is_told_that_the_order_failed_and_why(sender):
+async def test_the_sender_gets_a_notice_that_the_order_failed_and_why(sender):
     """With the reason that the service gave."""
     await sender.submits()
     await sender.step_is_answered("payment", REFUSED)
@@ -123,7 +123,7 @@ async def test_the_sender_is_told_that_the_order_failed_and_why(sender):
 
 
 @pytest.mark.proves("ALR-2")
-async def test_the_sender_is_told_that_the_supervisor_gave_the_order_up(sender):
+async def test_the_sender_gets_a_notice_that_the_supervisor_gave_the_order_up(sender):
     """It is told once, however often it was tried; a sender need not know of further tries."""
     await sender.submits()
     for _ in range(THRESHOLD):
@@ -134,7 +134,7 @@ async def test_the_sender_is_told_that_the_supervisor_gave_the_order_up(sender):
 
 
 @pytest.mark.proves("ALR-2")
-async def test_the_sender_is_told_that_the_order_was_undone(sender):
+async def test_the_sender_gets_a_notice_that_the_order_was_undone(sender):
     """And why; of the undo of each step nothing."""
     await sender.submits("order")
     await sender.step_is_answered("payment", DONE)
@@ -147,7 +147,7 @@ async def test_the_sender_is_told_that_the_order_was_undone(sender):
 
 
 @pytest.mark.proves("ALR-2")
-async def test_every_notice_is_told_apart_and_belongs_to_the_order(sender):
+async def test_every_notice_has_an_id_and_belongs_to_the_order(sender):
     """The order's id correlates them, a notice's own id names it, and the sequence orders them."""
     await sender.submits("order")
     for step in ("stock", "payment", "shipment", "capture"):
@@ -175,7 +175,7 @@ async def test_neither_knows_which_instance_of_the_other_it_deals_with(sender, r
     assert not re.search("|".join(INSTANCES), sent)
 
 
-async def test_who_names_no_queue_is_told_nothing(sender):
+async def test_a_sender_that_names_no_queue_gets_no_notice(sender):
     """The private queue is an offer."""
     await sender.world.submitted()
     await sender.order_is_claimed()

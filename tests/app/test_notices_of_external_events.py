@@ -71,9 +71,9 @@ def test_whoever_subscribes_learns_what_is_awaited_and_of_every_reminder():
     assert events(environment) == [(ANSWER_AWAITED, "pictures", until.isoformat())]
     environment.advance(days=5)
     assert [event[0] for event in events(environment)] == [ANSWER_AWAITED, ANSWER_REMINDED]
-    told = repr(environment._world.events.published)
-    assert "Ada" not in told
-    assert "right" not in told
+    published = repr(environment._world.events.published)
+    assert "Ada" not in published
+    assert "right" not in published
     assert environment.alerts() == []
 
 
@@ -93,7 +93,7 @@ def test_the_sender_gets_the_link_with_every_notice():
     """So the shop writes the mail; the question is behind the link."""
     environment, order = begun()
     waiting = snapshot(environment, order)
-    asked = orders.having(waiting, reply_to=QUEUE)
+    subscribed = orders.having(waiting, reply_to=QUEUE)
     entry = next(
         entry
         for entry in environment._world.run(environment._world.engine.store.history(order.id))
@@ -101,7 +101,7 @@ def test_the_sender_gets_the_link_with_every_notice():
     )
     notices = [
         json.loads(notice.body)
-        for notice in outbox.notices_of(waiting, asked, entry, "https://in.memory")
+        for notice in outbox.notices_of(waiting, subscribed, entry, "https://in.memory")
     ]
     awaited = [notice for notice in notices if notice["event"] == "answer-awaited"]
     token = waiting.step("pictures").callback_token
@@ -113,7 +113,7 @@ def test_the_sender_gets_the_link_with_every_notice():
         )
     ]
     assert "Ada" not in repr(notices)
-    without = [json.loads(notice.body) for notice in outbox.notices_of(waiting, asked, entry)]
+    without = [json.loads(notice.body) for notice in outbox.notices_of(waiting, subscribed, entry)]
     assert "callbackUrl" not in without[-1]
 
 
@@ -130,13 +130,15 @@ def test_the_sender_learns_of_an_answer_as_of_any_step():
     sent = [
         message for message in environment._world.engine.adapters.bus.sent if message.queue == QUEUE
     ]
-    said = [json.loads(message.body) for message in sent]
-    assert [(notice["event"], notice["step"]) for notice in said] == [
+    notices = [json.loads(message.body) for message in sent]
+    assert [(notice["event"], notice["step"]) for notice in notices] == [
         ("answer-reminded", "pictures"),
         ("step-completed", "pictures"),
         ("answer-awaited", "approval"),
     ]
-    assert said[0]["callbackUrl"].startswith(f"https://in.memory/api/answers/{order.id}/pictures?")
+    assert notices[0]["callbackUrl"].startswith(
+        f"https://in.memory/api/answers/{order.id}/pictures?"
+    )
 
 
 def _state_of(store, order):
@@ -154,8 +156,14 @@ async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
         if function.get_function_name() == "alerts_record"
     )
     for kind in (ANSWER_AWAITED, ANSWER_REMINDED, alerts.STALLED):
-        said = {"specversion": "1.0", "id": kind, "type": kind, "time": NOW.isoformat(), "data": {}}
-        body = b64encode(json.dumps(said).encode())
+        event = {
+            "specversion": "1.0",
+            "id": kind,
+            "type": kind,
+            "time": NOW.isoformat(),
+            "data": {},
+        }
+        body = b64encode(json.dumps(event).encode())
         await record.get_user_function()(QueueMessage(body=body, id="m", insertion_time=NOW))
     assert [alert.event.type for alert in await log.newest(10)] == [alerts.STALLED]
 
@@ -195,24 +203,24 @@ def test_the_list_of_what_is_awaited_begins_with_the_first_that_is_due():
 
 
 @pytest.mark.proves("ANS-5", "ANS-7")
-def test_operators_read_what_is_asked_without_personal_data():
+def test_operators_read_the_question_without_personal_data():
     """With the fields of the answer, until when it waits, and how often it was asked for."""
     environment, order = begun()
     environment.advance(days=6)
-    shown = asked(environment, order, "pictures")
+    shown = question(environment, order, "pictures")
     assert shown.question == {"text": "Please send pictures, hidden"}
     assert (shown.requests_sent, shown.asks, shown.fields) == (2, 3, ["urls", "by"])
     assert shown.until == snapshot(environment, order).step("pictures").complete_by
     assert shown.why_closed is None
     environment.answer(order, "pictures", SENT)
-    shown = asked(environment, order, "pictures")
+    shown = question(environment, order, "pictures")
     assert (shown.why_closed, shown.until) == ("pictures was answered already", None)
 
 
 def test_a_question_that_cannot_be_made_yet_is_null():
     """That of the approval needs the pictures; it can be answered all the same."""
     environment, order = begun()
-    shown = asked(environment, order, "approval")
+    shown = question(environment, order, "approval")
     assert (shown.question, shown.until, shown.requests_sent, shown.fields) == (
         None,
         None,
@@ -220,7 +228,7 @@ def test_a_question_that_cannot_be_made_yet_is_null():
         ["limit"],
     )
     with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
-        asked(environment, order, "check")
+        question(environment, order, "check")
     with pytest.raises(UnknownOrderError):
         environment._world.run(desk(environment).show("b00-01JZZZZZZZZZZZZZZZZZZZZZZZ", "pictures"))
 
@@ -238,5 +246,5 @@ def test_a_step_says_whether_an_answer_to_it_counts_now():
     assert open_steps() == {"approval"}
 
 
-def asked(environment, order, step):
+def question(environment, order, step):
     return environment._world.run(desk(environment).show(order.id, step))

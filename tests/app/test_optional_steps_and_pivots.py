@@ -18,7 +18,7 @@ from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
 from samples.simulator.samples import sample_order
 from testkit import WorkflowTestEnvironment
-from tests.support.acting import cancel, skip, told
+from tests.support.acting import alerts_of, cancel, skip
 from tests.support.builders import orders, refusal
 from tests.support.faults import without_lines
 from tests.support.judging import BY_GRACE, Case, step
@@ -46,13 +46,13 @@ def test_an_order_goes_on_without_a_step_that_failed_for_good(answered):
     case = Case(*BUYING).claim().done("pay")
     if answered:
         case.refused("points", "no such member")
-        assert case.told == (
+        assert case.last_entry == (
             "step-failed",
             "points: no such member; the order goes on without points; mail attempt 1 started",
         )
     else:
         case.give_up()
-        assert case.told[1].endswith("; the order goes on without points")
+        assert case.last_entry[1].endswith("; the order goes on without points")
         case.claim()
     assert case.states == {"pay": "Completed", "points": "Skipped", "mail": "Running"}
     case.done("mail")
@@ -60,7 +60,7 @@ def test_an_order_goes_on_without_a_step_that_failed_for_good(answered):
     late = Cause(Code.THRESHOLD_REACHED, {"step": "points", "failures": 3, "fault": ""})
     why = refusal("no such member") if answered else late
     assert case.order.step("points").state == Skipped(SkipReason.FAILED, why)
-    assert told(case.changes[-1]) == []
+    assert alerts_of(case.changes[-1]) == []
     assert f"points was skipped: {words_of(why)}" in case.explained()
 
 

@@ -50,13 +50,13 @@ def not_tried(order, now, retry_after=0, name="payment", **more):
     """The change by which the scheduler learns that a running step was not tried."""
     running = order.step(name)
     action = "undo" if isinstance(running.state, Undoing) else "do"
-    said = {
+    facts = {
         "attempt": running.counts.attempts,
         "action": action,
         "retry_after": retry_after,
         **more,
     }
-    return scheduler.receive(order, answer(name, "notAttempted", reason="busy", **said), now)
+    return scheduler.receive(order, answer(name, "notAttempted", reason="busy", **facts), now)
 
 
 def turned_away(times, order=None, now=NOW):
@@ -154,7 +154,7 @@ def test_what_nobody_begins_is_requested_ever_less_often():
 
 
 @pytest.mark.proves("SCH-16", "AGT-11")
-def test_what_is_accepted_for_ever_is_asked_for_ever_less_often():
+def test_what_is_accepted_for_ever_is_requested_less_and_less_often():
     """However short the pause is that the service names."""
     order, now = orders.new(), NOW
     for count in range(1, 10):

@@ -130,7 +130,7 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
-def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
+def test_a_step_that_found_no_capacity_does_not_wait_out_the_cooldown_of_another():
     """The order waits among those that need the agent of the step that may begin."""
     order, rules = order_of(RESTS, step("ready", capability="shipping"))
     order = rules.claim(order, NOW, {"payment": ("payment",)}).after
@@ -291,11 +291,11 @@ def test_a_wake_up_says_where_the_order_waits():
     """Who hears of it need not read it to give it its place: needs, priority and since when."""
     order, rules = order_of(step("first", capability="shipping"))
     running = rules.claim(orders.having(that_waited(order), priority=Priority.HIGH), NOW).after
-    said = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
-    assert said.order_id == ORDER_ID
-    assert said.needs == "shipping"
-    assert said.priority == Priority.HIGH
-    assert said.since == BEFORE
+    message = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
+    assert message.order_id == ORDER_ID
+    assert message.needs == "shipping"
+    assert message.priority == Priority.HIGH
+    assert message.since == BEFORE
 
 
 @pytest.mark.proves("SUP-3")
@@ -312,8 +312,8 @@ def test_a_wake_up_names_only_the_steps_that_may_begin_by_this():
 def test_the_first_wake_up_names_the_steps_that_an_order_begins_with():
     """And needs what the first of them needs."""
     order, _ = order_of(step("first", capability="shipping"), step("next", "first"))
-    said = decode(OrderReady, order_ready(order).body)
-    assert (said.steps, said.needs, said.since) == (("first",), "shipping", NOW)
+    message = decode(OrderReady, order_ready(order).body)
+    assert (message.steps, message.needs, message.since) == (("first",), "shipping", NOW)
 
 
 def test_an_order_that_can_only_end_needs_nobody():
@@ -355,7 +355,7 @@ def test_a_claim_that_starts_nothing_writes_nothing():
 
 
 @pytest.mark.proves("SCH-2", "SCH-10")
-def test_a_step_that_found_no_room_begins_beside_those_that_run():
+def test_a_step_that_found_no_capacity_begins_beside_those_that_run():
     """Whoever finds room for it takes the order over, in one write; what runs runs on."""
     order, rules = order_of(step("first"), step("other", capability="shipping"))
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after

@@ -26,7 +26,7 @@ from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
-from tests.support.acting import told
+from tests.support.acting import alerts_of
 from tests.support.builders import (
     NOW,
     ORDER_ID,
@@ -82,7 +82,7 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     assert (after.state, after.cause) == (InError(Outcome.FAILED), why)
     assert (pay.state, pay.effect) == (Failed(why), NothingSent())
     assert (pay.counts.attempts, after.failures) == (0, 0)
-    data = told(change)[0].data
+    data = alerts_of(change)[0].data
     assert (data["step"], data["reason"]) == ("pay", words_of(why))
     assert change.entry.detail == f"pay: {words_of(why)}"
 
@@ -157,7 +157,7 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     change = rules.claim(back, NOW)
     assert change.after.state == InError(Outcome.UNDO_INCOMPLETE)
     assert isinstance(change.after.step("pay").state, UndoFailed)
-    assert told(change)[0].data["stillToBeUndone"] == ["pay"]
+    assert alerts_of(change)[0].data["stillToBeUndone"] == ["pay"]
     assert change.after.cause == request_failed()
 
 
@@ -216,7 +216,7 @@ def about(value):
     ids=["value", "key", "long key", "attribute", "arithmetic", "no JSON", "too long", "a list"],
 )
 @pytest.mark.parametrize("direction", Direction)
-def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of, text, direction):
+def test_the_text_of_an_error_is_short_and_shows_nothing_personal(request_of, text, direction):
     """Only the kind and place of an error are told: its text may repeat what the order holds."""
     order, rules = claim_of(step("pay", request=request_of))
     if direction is Direction.UNDO:

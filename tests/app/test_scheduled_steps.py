@@ -79,7 +79,7 @@ def test_history_and_explanation_say_what_is_waited_for():
     """A chosen time is no failure."""
     case = Case(PAY, SHIP).claim().done("pay")
     at = "2026-02-01 08:15:00 UTC"
-    assert case.told == (
+    assert case.last_entry == (
         "waits",
         f"pay completed by attempt 1; ship begins at {at}: tomorrow; waits until {at}",
     )
@@ -92,14 +92,14 @@ def test_a_time_that_has_come_is_no_wait(when):
     """Nor is none."""
     case = Case(PAY, replace(SHIP, start_at=named(lambda: when))).claim().done("pay")
     assert case.states["ship"] == "Running"
-    assert "begins at" not in case.told[1]
+    assert "begins at" not in case.last_entry[1]
 
 
 @pytest.mark.proves("SCH-15")
-def test_a_wait_that_no_workflow_chose_is_told_as_what_it_is():
+def test_a_wait_that_no_workflow_chose_is_recorded_as_what_it_is():
     """A service that accepted the step is asked again later: that is no plan."""
     case = Case(PAY).claim().reply("pay", "notAttempted", deferred=True, retry_after=60)
-    assert case.told[0] == "requeued"
+    assert case.last_entry[0] == "requeued"
 
 
 def named(says):
@@ -136,7 +136,7 @@ def test_a_step_that_may_begin_waits_in_its_own_lane():
 
 
 @pytest.mark.proves("SCH-15")
-def test_the_time_is_asked_for_once():
+def test_the_time_is_computed_once():
     """Whatever the function would say later, and however often the step is tried."""
     times = iter([TOMORROW, TOMORROW + DAY])
     case = Case(PAY, replace(SHIP, start_at=named(lambda: next(times)))).claim().done("pay")
@@ -283,12 +283,12 @@ def test_no_step_starts_before_the_time_of_its_order_however_the_claim_came_abou
 @pytest.mark.proves("SUB-9", "SCH-14")
 def test_the_first_step_is_judged_when_the_orders_time_has_come():
     """And not when the order comes."""
-    asked = []
-    first = replace(PAY, condition=named(lambda: not asked.append(1)))
+    calls = []
+    first = replace(PAY, condition=named(lambda: not calls.append(1)))
     case = Case(first)
     case.order = for_tomorrow(case.order)
     assert isinstance(case.scheduler.claim(case.order, NOW), NotClaimed)
-    assert asked == []
+    assert calls == []
     assert case.claim(TOMORROW).states["pay"] == "Running"
 
 

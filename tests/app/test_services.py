@@ -44,9 +44,9 @@ async def test_the_same_message_again_changes_nothing(world):
 async def test_the_same_message_again_changes_nothing_whatever_operators_did(world):
     """The order was put before others, then erased; the row keeps what was submitted (engine 30)."""
     await world.submitted()
-    asked = ActRequest(operator="grace", note="soon")
-    await world.app.operations.services.orders.act(BY_NAME["expedite"], ORDER_ID, asked)
-    await world.app.operations.services.retention.erase(ORDER_ID, asked)
+    request = ActRequest(operator="grace", note="soon")
+    await world.app.operations.services.orders.act(BY_NAME["expedite"], ORDER_ID, request)
+    await world.app.operations.services.retention.erase(ORDER_ID, request)
     before = await world.order()
     assert await world.submitted() == before
     assert await kept(world.poison_store) == []
@@ -117,7 +117,7 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
 @pytest.mark.parametrize(
     "other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"]
 )
-async def test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told(world, other):
+async def test_a_message_is_kept_only_once_the_operators_are_sure_to_get_an_alert(world, other):
     """After a crash in between both are done again, and neither is lost."""
     await world.submitted()
     with patch.multiple(world.store, announce=away, note=away), pytest.raises(UnavailableError):
@@ -200,9 +200,9 @@ async def test_rejections_are_announced_in_all_buckets(world):
     for _ in range(2):
         for number in range(80):
             await world.submission.record(f"no submission {number}".encode(), Arrival(at=NOW))
-    told = [len(await pending_events(world.store, bucket)) for bucket in world.store.buckets]
-    assert sum(told) == 80
-    assert all(4 <= wait <= 20 for wait in told)
+    counts = [len(await pending_events(world.store, bucket)) for bucket in world.store.buckets]
+    assert sum(counts) == 80
+    assert all(4 <= wait <= 20 for wait in counts)
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")
@@ -230,8 +230,8 @@ async def test_a_poll_finds_the_first_of_every_lane_however_many_wait_in_another
         await world.submission.record(message.replace(ORDER_ID, f"b03-{number:026d}").encode())
     await world.submitted()
     world.now += WAKE_UP_TIME
-    said = AgentHealth(agent="payment", instance="1", at=world.now, rate=100.0)
-    await world.app.engine.agent_health.publish(said)
+    report = AgentHealth(agent="payment", instance="1", at=world.now, rate=100.0)
+    await world.app.engine.agent_health.publish(report)
     await world.scheduler.poll()
     assert (await world.order()).process_state is ProcessState.PROCESSING
 

@@ -29,7 +29,7 @@ BILL = step("bill", "ship", uses=("ship",))
 UNTIL = NOW + timedelta(hours=1)
 
 
-def said(was_done=None, **more):
+def command(was_done=None, **more):
     return OperatorCommand(operator="grace", note="asked the carrier", was_done=was_done, **more)
 
 
@@ -39,8 +39,8 @@ def in_doubt(*steps):
     return case.refused("ship", "closed", in_doubt=True)
 
 
-def settle(order, asked, now=NOW):
-    return act("settle", order, asked, now)
+def settle(order, command, now=NOW):
+    return act("settle", order, command, now)
 
 
 def states(order):
@@ -63,14 +63,14 @@ def test_only_settling_it_leads_out_of_a_doubt_about_the_point_of_no_return():
 def test_a_step_that_was_done_is_completed_with_its_answer():
     """The order goes on, and the step after it can use the answer."""
     case = in_doubt()
-    change = settle(case.order, said(True, answer={"amount": "9"}), case.now)
+    change = settle(case.order, command(True, answer={"amount": "9"}), case.now)
     done = change.after.step("ship")
     assert done.state == Completed()
     assert done.effect == Done(key=done.key, result={"amount": "9"})
     assert (change.after.state, change.after.cause) == (Pending(), None)
     assert (change.entry.event, change.entry.actor) == ("settled", "operator/grace")
     settled = change.entry.events[0]
-    assert (settled.was_done, settled.note) == (True, said(True).note)
+    assert (settled.was_done, settled.note) == (True, command(True).note)
     case.took(change).claim().done("bill")
     assert case.ended == ("Processed", None)
 
@@ -79,13 +79,13 @@ def test_a_step_that_was_done_is_completed_with_its_answer():
 def test_after_a_step_that_was_not_done_the_order_can_be_cancelled():
     """It stays in Error until then; what came before the pivot is undone."""
     case = in_doubt()
-    change = settle(case.order, said(False), case.now)
+    change = settle(case.order, command(False), case.now)
     assert states(change.after) == states(case.order)
     assert change.after.state == InError(Outcome.FAILED)
     assert isinstance(change.after.step("ship").effect, NotDone)
     assert (change.entry.event, change.entry.events[0].was_done) == ("step-settled", False)
     assert possible(change.after, case.now) == ["resubmit", "cancel"]
-    case.took(change).took(act("cancel", change.after, said(), case.now)).claim()
+    case.took(change).took(act("cancel", change.after, command(), case.now)).claim()
     assert case.states == {"stock": "Undoing", "ship": "Failed", "bill": "NotStarted"}
 
 
@@ -93,8 +93,8 @@ def test_after_a_step_that_was_not_done_the_order_can_be_cancelled():
 def test_a_step_that_was_not_done_is_resubmitted_with_the_same_key():
     """A late call and the next attempt are one to the service (AGT-3)."""
     case = in_doubt()
-    case.took(settle(case.order, said(False), case.now))
-    again = case.took(act("resubmit", case.order, said(), case.now)).claim().order.step("ship")
+    case.took(settle(case.order, command(False), case.now))
+    again = case.took(act("resubmit", case.order, command(), case.now)).claim().order.step("ship")
     assert isinstance(again.state, Running)
     assert (again.counts.attempts, again.key.generation) == (2, 0)
 
@@ -111,15 +111,15 @@ def test_not_done_is_refused_while_a_call_may_still_take_effect(accepted):
         ship = steps.with_key(ship, effects_final_at=UNTIL)
     order = orders.with_steps(order, steps.failed(ship))
     with pytest.raises(RefusedError):
-        settle(order, said(False), UNTIL - seconds(1))
-    early = settle(order, said(False, confirm_late_effect=True), UNTIL - seconds(1))
-    in_time = settle(order, said(False, confirm_late_effect=True), UNTIL)
+        settle(order, command(False), UNTIL - seconds(1))
+    early = settle(order, command(False, confirm_late_effect=True), UNTIL - seconds(1))
+    in_time = settle(order, command(False, confirm_late_effect=True), UNTIL)
     assert [change.entry.events[0].late_effect_possible for change in (early, in_time)] == [
         True,
         False,
     ]
-    assert isinstance(settle(order, said(False), UNTIL).after.step("ship").effect, NotDone)
-    assert settle(order, said(True, answer={}), NOW).after.step("ship").state == Completed()
+    assert isinstance(settle(order, command(False), UNTIL).after.step("ship").effect, NotDone)
+    assert settle(order, command(True, answer={}), NOW).after.step("ship").state == Completed()
 
 
 @pytest.mark.proves("OPR-12")
@@ -128,12 +128,12 @@ def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_othe
     order = in_doubt().order
     order = orders.with_steps(order, steps.in_doubt(order.step("bill")))
     with pytest.raises(RefusedError):
-        settle(order, said(False))
+        settle(order, command(False))
     with pytest.raises(RefusedError):
-        settle(order, said(False, step="stock"))
-    change = settle(order, said(False, step="bill"))
+        settle(order, command(False, step="stock"))
+    change = settle(order, command(False, step="bill"))
     assert (change.entry.event, change.after.step("bill").state) == ("step-settled", Waiting())
-    done = settle(order, said(True, step="bill", answer={}))
+    done = settle(order, command(True, step="bill", answer={}))
     assert (done.entry.event, done.after.state) == ("step-settled", InError(Outcome.FAILED))
     assert states(done.after)["bill"] == "Completed"
 
@@ -142,15 +142,15 @@ def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_othe
 def test_a_step_that_was_skipped_as_done_has_failed_if_it_was_not():
     """It would count as done for ever, and an order past such a pivot could not be cancelled."""
     case = in_doubt(STOCK, SHIP, step("bill", "ship"))
-    case.took(act("skip", case.order, said(), case.now)).claim().refused("bill")
+    case.took(act("skip", case.order, command(), case.now)).claim().refused("bill")
     assert case.states == {"stock": "Completed", "ship": "Skipped", "bill": "Failed"}
     assert "cancel" not in possible(case.order, case.now)
-    change = settle(case.order, said(False), case.now)
+    change = settle(case.order, command(False), case.now)
     assert isinstance(change.after.step("ship").state, Failed)
     assert "cancel" in possible(change.after, case.now)
-    again = act("resubmit", change.after, said(), case.now).after
+    again = act("resubmit", change.after, command(), case.now).after
     assert (states(again)["ship"], states(again)["bill"]) == ("NotStarted", "NotStarted")
-    done = settle(case.order, said(True, answer={}), case.now)
+    done = settle(case.order, command(True, answer={}), case.now)
     assert states(done.after)["ship"] == "Completed"
 
 
@@ -159,9 +159,9 @@ def test_a_step_that_was_done_keeps_until_when_its_key_is_known():
     """Its undo has the same key; after that time the service cannot tell what to undo (engine 4)."""
     order = in_doubt().order
     order = orders.with_steps(order, steps.with_key(order.step("ship"), known_until=UNTIL))
-    done = settle(order, said(True, answer={})).after.step("ship")
+    done = settle(order, command(True, answer={})).after.step("ship")
     assert done.key.known_until == UNTIL
-    assert settle(order, said(False)).after.step("ship").key.known_until is None
+    assert settle(order, command(False)).after.step("ship").key.known_until is None
 
 
 @pytest.mark.proves("OPR-12")
@@ -171,10 +171,10 @@ def test_it_is_for_an_order_in_error_on_its_way_forward():
     assert "settle" not in possible(case.expire().order, case.now)
     case.claim().done("stock").refused("gift", in_doubt=True)
     assert "settle" in possible(case.order, case.now)
-    case.took(act("cancel", case.order, said(), case.now)).claim().refused("gift", in_doubt=True)
+    case.took(act("cancel", case.order, command(), case.now)).claim().refused("gift", in_doubt=True)
     assert case.ended == ("Error", "undo-incomplete")
     with pytest.raises(RefusedError):
-        settle(case.order, said(False), case.now)
+        settle(case.order, command(False), case.now)
 
 
 @pytest.mark.proves("OPR-12")
@@ -182,14 +182,14 @@ def test_an_order_without_a_doubt_is_not_settled():
     """A refusal is an answer."""
     case = Case(STOCK, SHIP).claim().done("stock").refused("ship")
     with pytest.raises(RefusedError):
-        settle(case.order, said(False), case.now)
+        settle(case.order, command(False), case.now)
 
 
 def test_an_answer_is_not_checked_without_the_steps_definition():
     """A workflow that this app does not have cannot say what the step answers."""
     newer = Workflows(WorkflowDefinition(name="w", version=2, steps=(STOCK,)))
     with pytest.raises(RefusedError):
-        checked(in_doubt().order, said(True, answer={}), newer)
+        checked(in_doubt().order, command(True, answer={}), newer)
 
 
 @pytest.mark.proves("OPR-12")
@@ -197,7 +197,7 @@ def test_an_answer_is_not_checked_for_a_step_that_is_not_in_doubt():
     """Although another one is."""
     known = Workflows(WorkflowDefinition(name="w", version=1, steps=(STOCK, SHIP, BILL)))
     with pytest.raises(RefusedError, match="ship"):  # the step that can be settled
-        checked(in_doubt().order, said(True, step="stock", answer={}), known)
+        checked(in_doubt().order, command(True, step="stock", answer={}), known)
 
 
 # In the app
@@ -346,7 +346,7 @@ def test_the_sender_gets_a_notice_of_a_step_that_was_done_and_of_no_other():
     order = orders.having(case.order, reply_to="shop-replies")
 
     def events(was_done):
-        change = settle(order, said(was_done, answer={}), case.now)
+        change = settle(order, command(was_done, answer={}), case.now)
         bodies = (notice.body for notice in notices_of(order, change.after, change.entry))
         return [(body["event"], body["step"]) for body in map(json.loads, bodies)]
 

@@ -22,7 +22,7 @@ from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from operations.api.requests import ActRequest, OperatorRequest
-from tests.support.acting import cancel, resubmit, skip, told
+from tests.support.acting import alerts_of, cancel, resubmit, skip
 from tests.support.builders import (
     NOW,
     ORDER_ID,
@@ -94,7 +94,7 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     assert request.content["result"] == {"reference": "r-shipment"}
     after = scheduler.receive(change.after, answer("shipment", action="undo", attempt=2), LATER)
     assert after.after.step("shipment").state == Undone()
-    assert asked(after) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
+    assert requested(after) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
 
 
 @pytest.mark.proves("UND-1")
@@ -132,12 +132,12 @@ def test_after_a_failure_the_others_answer_and_nothing_new_begins():
 
 
 @pytest.mark.proves("UND-1", "SCH-12")
-def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
+def test_a_step_that_answers_after_the_undo_was_requested_is_undone_too():
     """Until then nothing is undone: steps that run answer or expire first."""
     back = start_undo(processing(DONE, RUNS, NOT, NOT))
     assert back.step("stock").state == UndoPending()
     change = scheduler.receive(back, answer("payment", result={"reference": "p"}), LATER)
-    assert asked(change) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
+    assert requested(change) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
 
 
 @pytest.mark.proves("SCH-6")
@@ -167,7 +167,7 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     assert change.after.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", action="undo", attempt=2), LATER)
     assert change.after.outcome is Outcome.UNDO_INCOMPLETE
-    (event,) = told(change)
+    (event,) = alerts_of(change)
     assert event.data["stillToBeUndone"] == ["stock"]
     assert event.data["actionRequired"] is True
 
@@ -179,7 +179,7 @@ def test_what_comes_before_a_step_that_could_not_be_undone_stays():
     stuck = answer("shipment", "failed", action="undo", attempt=2, reason="on its way")
     change = scheduler.receive(change.after, stuck, LATER)
     assert (change.messages, change.after.outcome) == ((), Outcome.UNDO_INCOMPLETE)
-    assert told(change)[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
+    assert alerts_of(change)[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
 
 
 @pytest.mark.proves("UND-1", "UND-5")
@@ -208,7 +208,7 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
     """No request goes out, and the event only informs."""
     change = claimed_to_undo(pending(NOT, NOT, NOT, NOT))
     assert (change.after.outcome, change.messages) == (Outcome.UNDONE, ())
-    (event,) = told(change)
+    (event,) = alerts_of(change)
     assert event.type == "OrderProcessing.OrderUndone"
     assert event.data["actionRequired"] is False
 
@@ -223,7 +223,7 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     assert order.process_state == "Pending"
     assert (follows.locked_by, follows.not_before) == (None, SETTLED)
     assert scheduler.claim(change.after, SETTLED - INSTANT) == NotClaimed(why=NotClaimable.NOT_YET)
-    assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
+    assert requested(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
 
 def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
@@ -235,7 +235,7 @@ def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
     return scheduler.claim(order, NOW).after
 
 
-def asked(change):
+def requested(change):
     """What the requests ask for that go out with this change."""
     requests = [decode(AgentRequest, message.body) for message in change.messages]
     return [
@@ -251,10 +251,10 @@ ANSWERS = {
 
 
 @pytest.mark.proves("UND-2")
-@pytest.mark.parametrize("said", ANSWERS)
-def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_answered(said):
+@pytest.mark.parametrize("answered", ANSWERS)
+def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_answered(answered):
     """The same request may be delivered twice: the other copy may call until its time is up."""
-    outcome, more = ANSWERS[said]
+    outcome, more = ANSWERS[answered]
     change = scheduler.receive(
         late_effect_window(OnFailure.ERROR), answer("stock", outcome, **more), LATER, {}
     )
@@ -268,7 +268,7 @@ def test_an_undo_waits_for_what_runs_while_an_operator_cancels():
     cancelled = cancel(late_effect_window(), GRACE, NOW).after
     change = scheduler.receive(cancelled, answer("stock", result={"reference": "r"}), LATER)
     assert (change.messages, change.after.derived.not_before) == ((), SETTLED)
-    assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
+    assert requested(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
 
 @pytest.mark.proves("UND-2", "OPR-3", "OPR-4")
@@ -290,11 +290,11 @@ def test_an_undo_does_not_wait_once_no_call_can_take_effect():
     expired = supervisor.recover(late_effect_window(), SETTLED).after
     cancelled = cancel(expired, GRACE, SETTLED).after
     assert cancelled.derived.not_before is None
-    assert asked(scheduler.claim(cancelled, SETTLED)) == ["undo of stock, attempt 2"]
+    assert requested(scheduler.claim(cancelled, SETTLED)) == ["undo of stock, attempt 2"]
 
 
 @pytest.mark.proves("UND-2", "AGT-9")
-def test_a_service_that_refuses_undone_keys_is_asked_for_the_undo_at_once():
+def test_a_service_that_refuses_undone_keys_is_called_for_the_undo_immediately():
     """There nothing can take effect after it."""
     done = scheduler.receive(
         late_effect_window(window=seconds(0)), answer("stock", result={}), LATER, {}
@@ -302,7 +302,7 @@ def test_a_service_that_refuses_undone_keys_is_asked_for_the_undo_at_once():
     cancelled = cancel(done, GRACE, LATER).after
     final_at = cancelled.step("stock").effects_final_at
     assert (final_at, cancelled.derived.not_before) == (None, None)
-    assert asked(scheduler.claim(cancelled, LATER)) == ["undo of stock, attempt 2"]
+    assert requested(scheduler.claim(cancelled, LATER)) == ["undo of stock, attempt 2"]
 
 
 @pytest.mark.proves("UND-2", "FLT-9")
@@ -323,7 +323,7 @@ def test_no_attempt_to_undo_a_step_puts_its_undo_off():
     expired = supervisor.recover(undoing, timed_out(undoing)).after
     final_at = expired.step("stock").effects_final_at
     assert (final_at, expired.derived.not_before) == (SETTLED, None)
-    assert asked(scheduler.claim(expired, expired.updated_at)) == ["undo of stock, attempt 3"]
+    assert requested(scheduler.claim(expired, expired.updated_at)) == ["undo of stock, attempt 3"]
 
 
 def failed_in_doubt():
@@ -342,14 +342,14 @@ def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
     refused = scheduler.receive(order_now, answer("shipment", "failed", reason="no"), at(8))
     assert refused.entry.event == "undo-requested"
     undoing = scheduler.claim(refused.after, at(8))
-    assert asked(undoing) == ["undo of shipment, attempt 2"]
+    assert requested(undoing) == ["undo of shipment, attempt 2"]
     undone = answer("shipment", action="undo", attempt=2)
     waiting = scheduler.receive(undoing.after, undone, at(9)).after
     assert waiting.process_state == "Pending"
     assert waiting.derived.not_before == at(6.1 + 5 + 1 + 60)
     assert scheduler.claim(waiting, at(72)) == NotClaimed(why=NotClaimable.NOT_YET)
     undoing = scheduler.claim(waiting, at(72.1))
-    assert asked(undoing) == ["undo of stock, attempt 3"]
+    assert requested(undoing) == ["undo of stock, attempt 3"]
     undone = answer("stock", action="undo", attempt=3)
     ended = scheduler.receive(undoing.after, undone, at(73)).after
     assert ended.outcome is Outcome.UNDONE
@@ -370,7 +370,7 @@ def stock_then_shipment():
     )
 
 
-def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_told():
+def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_recorded():
     """It waits for calls to settle; the history says how often it failed, and no more."""
     cancelled = cancel(late_effect_window(), GRACE, NOW).after
     expired = supervisor.recover(cancelled, at(6.1))
@@ -391,7 +391,7 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
     assert reply.after.process_state is ProcessState.PENDING
     assert [message.queue for message in reply.messages] == ["scheduler-requests"]
     again = scheduler.claim(reply.after, NOW + seconds(9))
-    assert asked(again) == ["do of stock, attempt 2"]
+    assert requested(again) == ["do of stock, attempt 2"]
 
 
 @pytest.mark.proves("UND-1")
@@ -403,7 +403,7 @@ def test_a_step_that_has_to_settle_holds_up_no_other():
     change = supervisor.recover(back, NOW + seconds(10))
     assert change.after.derived.not_before is None
     undoing = scheduler.claim(change.after, NOW + seconds(10))
-    assert asked(undoing) == ["undo of payment, attempt 2"]
+    assert requested(undoing) == ["undo of payment, attempt 2"]
 
 
 def undoing():
@@ -440,7 +440,7 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
     change = scheduler.claim(change.after, change.entry.at)
     assert change.after.process_state == "Error"
     assert change.after.outcome == Outcome.UNDO_INCOMPLETE
-    (event,) = told(change)
+    (event,) = alerts_of(change)
     assert (event.data["stillToBeUndone"], event.data["actionRequired"]) == (["stock"], True)
     assert "resubmit" in event.data["actions"]
 
@@ -473,7 +473,7 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo(policies):
     assert change.after.cause == step_failed(*failed)
 
 
-def refused_at_the_door():
+def failed_before_the_service():
     """An order whose shipment failed without a word of its service; its policy is the undo."""
     order = processing(DONE, DONE, RUNS, NOT)
     shipment = steps.with_rules(order.step("shipment"), on_failure=OnFailure.UNDO)
@@ -484,13 +484,13 @@ def refused_at_the_door():
 @pytest.mark.proves("UND-1", "SCH-8")
 def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
     """Whatever the step's policy: an operator sees it, and decides."""
-    change = refused_at_the_door()
+    change = failed_before_the_service()
     order = change.after
     assert order.process_state == "Error"
     assert order.outcome == Outcome.FAILED
     assert order.direction == Direction.FORWARD
     assert order.step("shipment").state.operator_decides
-    (event,) = told(change)
+    (event,) = alerts_of(change)
     assert event.data["actionRequired"] is True
     assert event.data["reason"] == "the request is wrong: 400"
 
@@ -498,7 +498,7 @@ def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
 @pytest.mark.proves("UND-1", "SCH-8")
 def test_a_refusal_beside_it_asks_for_the_undo():
     """Its own policy counts; what an operator would have had to look at is undone with the rest."""
-    _, *others = refused_at_the_door().after.steps
+    _, *others = failed_before_the_service().after.steps
     stock = steps.with_rules(
         processing(RUNS, NOT, NOT, NOT).step("stock"), on_failure=OnFailure.UNDO
     )
@@ -521,7 +521,7 @@ def test_a_refusal_beside_it_asks_for_the_undo():
 )
 def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act, left):
     """Should the step be refused after that, its policy decides."""
-    assert act(refused_at_the_door().after, GRACE, LATER).after.step("shipment").state == left
+    assert act(failed_before_the_service().after, GRACE, LATER).after.step("shipment").state == left
 
 
 @pytest.mark.proves("UND-5")

@@ -62,8 +62,8 @@ def failed_order():
 
 def of_entry(order, *happened):
     """The alert of what happened to an order."""
-    (told,) = alerts.of(order, HistoryEntry(at=NOW, actor="t", events=happened))
-    return told
+    (alert,) = alerts.of(order, HistoryEntry(at=NOW, actor="t", events=happened))
+    return alert
 
 
 def of_end(order):
@@ -213,8 +213,8 @@ ALERTS = {
 @pytest.mark.parametrize("what", ALERTS)
 def test_an_alert_says_what_happened_and_what_can_be_done(what):
     """Every field: a subscriber may go by any of them."""
-    told, expected = ALERTS[what]
-    assert told() == expected
+    make, expected = ALERTS[what]
+    assert make() == expected
 
 
 def test_an_alert_says_what_is_still_to_be_undone():
@@ -393,10 +393,10 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
     payment = steps.with_rules(order.step("payment"), on_failure=OnFailure.UNDO)
     order = orders.with_steps(order, payment)
     change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
-    asked = UndoRequested(step="payment", cause=refusal("declined"))
+    requested = UndoRequested(step="payment", cause=refusal("declined"))
     assert change.entry.events == (
         StepFailed(step="payment", attempt=1, cause=refusal("declined")),
-        asked,
+        requested,
     )
     after = change.after
     assert after.state == Pending()
@@ -426,7 +426,7 @@ def test_an_order_that_is_put_back_says_until_when():
 
 
 @pytest.mark.proves("SUP-3")
-def test_a_step_that_nobody_began_says_who_was_asked():
+def test_a_step_that_nobody_began_names_the_agent_of_the_request():
     """So that whoever explains the order can name the agent."""
     order = claimed()
     recovered = supervisor.recover(order, timed_out(order), health=[]).after
@@ -441,7 +441,7 @@ def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
 
 
 @pytest.mark.proves("SCH-8")
-def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
+def test_a_step_that_no_agent_offers_stands_in_the_history():
     """It has no attempt yet."""
     happened = scheduler.claim(orders.new(payload={}), NOW).entry.events
     failure = next(recorded for recorded in happened if isinstance(recorded, StepFailed))

@@ -8,7 +8,7 @@ import pytest
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.events import WorkflowChanged
 from engine.domain.submitted_order import OnFailure
-from tests.support.acting import told
+from tests.support.acting import alerts_of
 from tests.support.builders import NOW, SOMEWHERE, orders, scheduler, steps
 
 
@@ -60,7 +60,7 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
     met = claimed(*CHANGES[change])
     (happened,) = [found for found in met.entry.events if isinstance(found, WorkflowChanged)]
     assert happened.steps.startswith("pay (")
-    (event,) = told(met)
+    (event,) = alerts_of(met)
     assert (event.type, event.subject) == ("OrderProcessing.WorkflowChanged", "workflows/claim")
     assert happened.steps in event.data["reason"]
     again = claimed(
@@ -73,7 +73,7 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
             ],
         ),
     )
-    assert told(again) == []
+    assert alerts_of(again) == []
 
 
 @pytest.mark.proves("FLT-12")
@@ -90,11 +90,11 @@ def test_every_changed_step_is_named_with_what_it_is_now():
 
 
 @pytest.mark.proves("FLT-12")
-def test_nobody_is_told_of_what_is_as_it_was():
+def test_nobody_gets_an_alert_of_what_is_as_it_was():
     """A request may be put right, also for orders that are on it; a new step is not theirs."""
     mended = replace(PAY, request=lambda order, results: {"amount": 1})
-    assert told(claimed(APPROVE, PAY)) == []
-    assert told(claimed(APPROVE, mended, step("inform", "pay"))) == []
+    assert alerts_of(claimed(APPROVE, PAY)) == []
+    assert alerts_of(claimed(APPROVE, mended, step("inform", "pay"))) == []
 
 
 def test_of_what_judges_a_step_the_name_counts():

@@ -98,9 +98,9 @@ class Visitor:
             pages = [page for context in self._contexts for page in context.pages]
             for page in pages:
                 await page.evaluate("0")
-            asked = [request.url for page in pages for request in self._pending[page]]
-            quiet = 0 if asked else quiet + 1
-            assert time.monotonic() < end, f"no answer to {asked}"
+            unanswered = [request.url for page in pages for request in self._pending[page]]
+            quiet = 0 if unanswered else quiet + 1
+            assert time.monotonic() < end, f"no answer to {unanswered}"
 
     def _on_console(self, message):
         if message.type in ("error", "warning") and EXPECTED not in message.text:

@@ -36,7 +36,7 @@ async def answer_bulk(page, *ids):
     await page.route("**/api/operator/bulk", lambda route: route.fulfill(json=body))
 
 
-async def test_a_call_that_never_ends_is_told_and_the_page_goes_on_asking(visitor, console):
+async def test_a_call_that_never_ends_is_shown_and_the_page_continues_to_poll(visitor, console):
     """After 15 seconds; what was shown stays, and the page is current again when the app answers."""
     page = await console("/", clock=True)
     await expect(page.locator("#sentence")).to_be_visible()
@@ -61,7 +61,7 @@ async def test_a_browser_whose_clock_is_wrong_raises_no_false_alarm(console):
     await expect(page.locator("#sentence")).not_to_contain_text("supervisor")
 
 
-async def test_an_answer_of_another_shape_is_told_and_ends_nothing(console):
+async def test_an_answer_of_another_shape_is_shown_and_ends_nothing(console):
     """As during an upgrade: the page offers to be loaded again."""
     page = await console("/")
     await expect(page.locator("#sentence")).to_be_visible()

@@ -229,10 +229,10 @@ async def test_of_very_many_orders_a_part_is_read_and_the_page_says_so(visitor, 
     await page.route("**/api/operator/orders?state=Error*", listed.answer)
     await page.goto(f"/console#/orders?state=Error&text={stuck[0]}")
     await expect(page.get_by_role("button", name="Show more")).to_be_visible()
-    assert await asked_at_a_look(page, listed, rows=1) == 1
+    assert await pages_of_a_refresh(page, listed, rows=1) == 1
     await page.get_by_role("button", name="Show more").click()
     await expect(page.locator("[data-row]")).to_have_count(2)
-    assert await asked_at_a_look(page, listed, rows=2) == 2
+    assert await pages_of_a_refresh(page, listed, rows=2) == 2
 
 
 class MoreAndMore:
@@ -253,13 +253,13 @@ class MoreAndMore:
         await route.fulfill(json={"orders": orders, "continuation": "more"})
 
 
-async def asked_at_a_look(page, listed, rows):
+async def pages_of_a_refresh(page, listed, rows):
     """How many pages of orders the page asks for to refresh itself, at least so many."""
     before = len(listed.ids)
 
     async def is_drawn():
-        asked = listed.ids[before:]
-        return len(asked) >= rows and await drawn.all_text_contents() == asked
+        requested = listed.ids[before:]
+        return len(requested) >= rows and await drawn.all_text_contents() == requested
 
     drawn = page.locator("[data-row]")
     await page.keyboard.press("r")
@@ -399,7 +399,7 @@ async def submit_text(stack, text):
         await queue.send_message(text)
 
 
-async def is_meant(client, action, order_id):
+async def is_matched(client, action, order_id):
     """Whether a bulk action means the order by now: none that has only just changed."""
     body = {"action": action, "operator": "Grace", "note": "looks", "limit": 200}
     status, page = await client.request("POST", "/api/operator/bulk", json=body)
@@ -425,7 +425,7 @@ async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_
     await expect(page.locator(".summary")).to_contain_text("holds it since")
     await fault(client, "payment", "none", order_id)
     await client.until(order_id, "Pending")
-    await eventually(partial(is_meant, client, "release", order_id))
+    await eventually(partial(is_matched, client, "release", order_id))
     await page.goto("/console#/orders?state=Held")
     await expect(page.locator("tr", has_text=order_id)).to_contain_text("held by Grace")
     await page.get_by_role("button", name="Release all of these").click()

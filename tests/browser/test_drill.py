@@ -71,7 +71,7 @@ async def fill(stack, client):
     async with queue:
         for number in range(POISON):
             await queue.send_message(f"no order {number}")
-    await eventually(lambda: told(client, HIT + CANCELLED + OUT_OF_STOCK + POISON))
+    await eventually(lambda: has_alerts(client, HIT + CANCELLED + OUT_OF_STOCK + POISON))
     return ids
 
 
@@ -98,7 +98,7 @@ async def listed(client, state):
     return len(answer["orders"])
 
 
-async def told(client, count):
+async def has_alerts(client, count):
     """Whether so many alerts have come back."""
     _, answer = await client.request("GET", "/api/operator/alerts?limit=500")
     assert len(answer["alerts"]) >= count, Counter(alert["type"] for alert in answer["alerts"])

@@ -51,14 +51,14 @@ async def test_only_simulated_services_are_there_to_be_broken(console, client):
 async def test_a_business_without_marks_and_sample_can_be_broken_too(console):
     """It has no such field, and no orders to send; where services are real there is nothing to break."""
     page = await console("/")
-    told = {"services": [{"name": "bank", "faults": []}], "marks": [], "sample": None}
-    await page.route(SIMULATOR, lambda route: route.fulfill(body=json.dumps(told)))
+    simulator = {"services": [{"name": "bank", "faults": []}], "marks": [], "sample": None}
+    await page.route(SIMULATOR, lambda route: route.fulfill(body=json.dumps(simulator)))
     await page.goto("/console#/faults")
     await expect(page.locator(".service h3")).to_have_text(["bank"])
     assert await page.get_by_label(re.compile("only for")).count() == 1
     await expect(page.get_by_role("button", name=re.compile("Send"))).to_have_count(0)
     await page.unroute(SIMULATOR)
-    told["services"] = []
-    await page.route(SIMULATOR, lambda route: route.fulfill(body=json.dumps(told)))
+    simulator["services"] = []
+    await page.route(SIMULATOR, lambda route: route.fulfill(body=json.dumps(simulator)))
     await page.keyboard.press("r")
     await expect(page.locator("main")).to_contain_text("The services here are real")

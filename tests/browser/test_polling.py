@@ -42,7 +42,7 @@ async def test_an_open_page_asks_seldom_and_a_hidden_one_never(visitor, console)
 
 
 @pytest.mark.soak
-async def test_what_is_wanted_during_a_call_is_asked_when_that_ends(visitor, console):
+async def test_what_is_wanted_during_a_call_is_requested_when_that_ends(visitor, console):
     """Once, however often it was wanted."""
     page, go_on = await opened(console), asyncio.Event()
 

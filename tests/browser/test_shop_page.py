@@ -84,7 +84,7 @@ async def test_a_basket_whose_answer_was_lost_is_bought_once(visitor):
 
 
 @pytest.mark.soak
-async def test_a_payment_that_hangs_and_recovers_is_told_calmly(visitor, client, stack):
+async def test_a_payment_that_hangs_and_recovers_is_shown_calmly(visitor, client, stack):
     """While it is tried again the page says so; once it works the order ends, and nobody asks any more."""
     order_id = new_order_id()
     await fault(client, "payment", "hang", order_id)
@@ -123,8 +123,8 @@ async def test_what_is_cancelled_says_what_was_charged(visitor, client, stack):
 async def test_the_page_draws_what_the_app_says(visitor):
     """It knows no state by its name: a new one changes nothing here. What is over is asked for no more."""
     words = {"look": "undo", "words": "On a detour", "more": "By sea"}
-    told = {"look": "again", "line": "The ship has left.", "next": "It comes back."}
-    answer = told | {"processState": "New", "steps": [{"name": "any", "state": "New"} | words]}
+    texts = {"look": "again", "line": "The ship has left.", "next": "It comes back."}
+    answer = texts | {"processState": "New", "steps": [{"name": "any", "state": "New"} | words]}
     page = await visitor.page("/shop", clock=True)
     await page.route("**/api/orders/*", lambda route: route.fulfill(json=answer))
     await page.goto("/shop#/orders/b00-01JCX0000000000000000000AA")
@@ -137,7 +137,7 @@ async def test_the_page_draws_what_the_app_says(visitor):
 
 
 @pytest.mark.soak
-async def test_an_order_that_nobody_knows_is_told_from_one_that_is_not_written_down_yet(visitor):
+async def test_an_unknown_order_differs_from_one_that_is_not_recorded_yet(visitor):
     """Its number tells its age: for a minute it may still come."""
     page = await visitor.page("/shop#/orders/b00-01JCX0000000000000000000AA")
     await expect(page.get_by_role("alert")).to_contain_text("There is no order with this number.")

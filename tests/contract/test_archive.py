@@ -117,7 +117,7 @@ async def test_what_is_finished_and_old_enough_is_removed_and_nothing_else(kept)
     assert await kept.retention.sweep() == 0
 
 
-async def test_nothing_is_removed_unless_it_is_said_for_how_long_to_keep_it(kept):
+async def test_nothing_is_removed_unless_a_retention_is_set(kept):
     """The default keeps everything."""
     order_id = await kept.order(days=4000, **PROCESSED)
     assert await replace(kept.retention, keep=None).sweep() == 0
@@ -147,8 +147,8 @@ async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_
 
 def time_for(parts):
     """A clock by which the time of a run is up after so many pages or parts."""
-    asked = count()  # besides after each: for since when, and until when
-    return lambda: NOW + RUN_TIME if next(asked) > parts else NOW
+    reads = count()  # besides after each: for since when, and until when
+    return lambda: NOW + RUN_TIME if next(reads) > parts else NOW
 
 
 async def short_run(kept, parts):

@@ -131,8 +131,8 @@ async def opened(stub, certificates):
 
 def hidden(error, caplog):
     """Whether neither the error nor the log has a secret."""
-    said = "".join(traceback.format_exception(error)) + caplog.text + repr(error)
-    return [secret for secret in SECRETS if secret in said] == []
+    text = "".join(traceback.format_exception(error)) + caplog.text + repr(error)
+    return [secret for secret in SECRETS if secret in text] == []
 
 
 def test_every_configured_channel_is_opened(opened):

@@ -254,7 +254,7 @@ async def test_the_store_says_what_time_it_is_there(services, ahead):
 
 
 @pytest.mark.proves("FLT-9")
-async def test_the_store_is_asked_what_time_it_is_there(services):
+async def test_the_time_of_the_store_can_be_read(services):
     """By whoever has not heard from it."""
     settings = Settings.model_validate(services.app_environment())
     pool = Connections(settings)
@@ -435,7 +435,7 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch):
 
 
 @pytest.mark.proves("AGT-10")
-async def test_an_agent_instance_is_known_by_what_it_said_last(made):
+async def test_an_agent_instance_is_known_by_its_last_report(made):
     """In the place of what it said before; what is too old is not returned."""
 
     def health(instance, at):
@@ -455,13 +455,13 @@ async def test_an_agent_instance_is_known_by_what_it_said_last(made):
 async def test_an_open_circuit_is_known_until_its_time_is_over(made):
     """However old the row is, since its instance makes no calls meanwhile; then it may be removed."""
     opened = AgentHealth(agent="payment", instance="o1", at=NOW, open_until=NOW + seconds(60))
-    asked = replace(opened, instance="o2", paused_until=NOW + seconds(70))
-    for health in (opened, asked):
+    probing = replace(opened, instance="o2", paused_until=NOW + seconds(70))
+    for health in (opened, probing):
         await made.engine.agent_health.publish(health)
-    assert await made.engine.agent_health.since(NOW + seconds(59)) == [opened, asked]
-    assert await made.engine.agent_health.since(NOW + seconds(61)) == [asked]
+    assert await made.engine.agent_health.since(NOW + seconds(59)) == [opened, probing]
+    assert await made.engine.agent_health.since(NOW + seconds(61)) == [probing]
     await made.engine.agent_health.remove_before(NOW + seconds(61))
-    assert await made.engine.agent_health.since(NOW) == [asked]
+    assert await made.engine.agent_health.since(NOW) == [probing]
 
 
 @pytest.mark.proves("OPR-9")
@@ -508,13 +508,13 @@ def garbage_alerts():
 @pytest.mark.proves("AGT-10", "FLT-6")
 async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
     """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
-    told = AgentHealth(agent="reads", instance="i1", at=NOW, running=1)
-    await made.engine.agent_health.publish(told)
+    report = AgentHealth(agent="reads", instance="i1", at=NOW, running=1)
+    await made.engine.agent_health.publish(report)
     await made.operations.alert_log.record(event := alert(77))
     await made.engine.agent_health._table.submit("health", [Put(GARBAGE, {"SchemaVersion": 99})])
     rows = {f"0|garbage {number}": row for number, row in enumerate(garbage_alerts())}
     await made.operations.alert_log._table.submit("alerts", [Put(*row) for row in rows.items()])
-    assert told in await made.engine.agent_health.since(NOW)
+    assert report in await made.engine.agent_health.since(NOW)
     await made.engine.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
     assert await made.engine.sweeps.last() is None
     found = await made.operations.alert_log.newest(1000)
@@ -542,26 +542,26 @@ async def test_the_figures_of_processes_stand_side_by_side_until_they_are_remove
 
 
 @pytest.mark.proves("SUP-7")
-async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(made):
+async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_recorded(made):
     """Also if several say it at once; a sweep changes nothing of it."""
-    said = await asyncio.gather(
+    answers = await asyncio.gather(
         *(made.engine.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2))
     )
-    assert len(set(said)) == 1
+    assert len(set(answers)) == 1
     await made.engine.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
-    assert await made.engine.sweeps.awaited_since(NOW + seconds(9)) == said[0]
+    assert await made.engine.sweeps.awaited_since(NOW + seconds(9)) == answers[0]
 
 
 @pytest.mark.proves("SUP-7")
-async def test_since_when_a_sweep_is_missed_is_what_the_first_one_said_after_the_last(made):
+async def test_since_when_a_sweep_is_missed_is_what_the_first_one_recorded_after_the_last(made):
     for start in (NOW, NOW + seconds(60)):
         last = Sweep(at=start, instance="v1", recovered=0)
         await made.engine.sweeps.record(last)
         assert await made.engine.sweeps.last() == last
-        said = [
+        answers = [
             await made.engine.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)
         ]
-        assert said == [start + seconds(9)] * 2
+        assert answers == [start + seconds(9)] * 2
 
 
 @pytest.fixture

@@ -57,10 +57,10 @@ class Does:
 
 @pytest.fixture
 def does():
-    told = Does()
-    told.may_answer.set()
-    yield told
-    told.may_answer.set()
+    made = Does()
+    made.may_answer.set()
+    yield made
+    made.may_answer.set()
 
 
 @pytest.fixture
@@ -186,27 +186,29 @@ async def test_a_failure_may_pass_and_is_the_services_own(service, does, request
 
 
 @pytest.mark.proves("AGT-8")
-@pytest.mark.parametrize(("asked", "wait"), [(60, 60), (601, 600)])
+@pytest.mark.parametrize(("pause", "wait"), [(60, 60), (601, 600)])
 async def test_a_service_may_ask_to_be_left_alone_within_bounds(
-    service, does, request_, asked, wait
+    service, does, request_, pause, wait
 ):
     """The call was made, and may have had its effect."""
-    does.busy_for = seconds(asked)
+    does.busy_for = seconds(pause)
     with pytest.raises(ThrottledError, match="busy") as raised:
         await service.call(request_, 5)
     assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
 
 
-@pytest.mark.parametrize(("asked", "wait"), [(60, 60), (601, 120)])
-async def test_a_service_may_accept_a_call_and_be_asked_again(service, does, request_, asked, wait):
+@pytest.mark.parametrize(("pause", "wait"), [(60, 60), (601, 120)])
+async def test_a_service_may_accept_a_call_and_be_called_again(
+    service, does, request_, pause, wait
+):
     """Within the time that it is given."""
-    does.later = seconds(asked)
+    does.later = seconds(pause)
     with pytest.raises(AcceptedError, match="accepted") as raised:
         await service.call(request_, 5)
     assert raised.value.retry_after == seconds(wait)
 
 
-async def test_no_service_is_asked_again_later_than_a_reply_can_tell(service, does, request_):
+async def test_no_service_is_called_again_later_than_a_reply_can_tell(service, does, request_):
     """However long it may take."""
     does.later = timedelta(days=3)
     with pytest.raises(AcceptedError) as raised:

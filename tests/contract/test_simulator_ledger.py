@@ -274,7 +274,7 @@ async def test_reads_are_ranges_of_keys(ledger, order, recorder):
         if method == "GET" and "PartitionKey=" not in url  # what names both keys reads one row
     ]
     assert len(filters) == 6
-    assert [asked for asked in filters if not RANGE.fullmatch(asked)] == []
+    assert [query for query in filters if not RANGE.fullmatch(query)] == []
 
 
 @ONLY_AZURITE

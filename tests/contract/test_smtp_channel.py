@@ -126,8 +126,8 @@ def hidden(error, caplog):
         for record in caplog.records
         if record.name.startswith("adapters")
     ]
-    said = "".join([*traceback.format_exception(error), *ours, repr(error)])
-    return [secret for secret in SECRETS if secret in said] == []
+    text = "".join([*traceback.format_exception(error), *ours, repr(error)])
+    return [secret for secret in SECRETS if secret in text] == []
 
 
 async def test_a_mail_is_complete(server):

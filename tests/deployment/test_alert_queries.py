@@ -177,7 +177,7 @@ def looks_at(rule, criterion):
     return ([text.strip() for text in messages],)
 
 
-def test_throttling_is_told_by_the_answers_that_mean_it(rules):
+def test_throttling_is_counted_by_the_answers_that_mean_it(rules):
     """Of all requests to the account, the rule counts those alone.
 
     learn.microsoft.com/azure/storage/common/monitor-storage-reference, dimension ResponseType.
@@ -225,18 +225,18 @@ def test_somebody_asks_from_outside_whether_the_app_is_healthy(any_deployed):
     assert rule.properties["windowSize"] == "PT30M"
     assert test.properties["Frequency"] == 15 * 60
     wanted = any_deployed.option("monitoring", "availabilityTest")
-    asked = wanted and "frontDoorId" not in any_deployed.parameters
-    assert test.properties["Enabled"] is asked
-    assert rule.properties["enabled"] is asked
+    expected = wanted and "frontDoorId" not in any_deployed.parameters
+    assert test.properties["Enabled"] is expected
+    assert rule.properties["enabled"] is expected
 
 
 def test_nobody_asks_from_outside_where_it_is_not_wanted_or_not_possible(deployments):
     """Each of the two reasons by itself."""
-    asked = {
+    enabled = {
         name: deployment.one("/webtests").properties["Enabled"]
         for name, deployment in deployments.items()
     }
-    assert (asked["default"], asked["restricted"], asked["tuned"]) == (True, False, False)
+    assert (enabled["default"], enabled["restricted"], enabled["tuned"]) == (True, False, False)
     assert deployments["restricted"].option("monitoring", "availabilityTest") is True
     assert "frontDoorId" not in deployments["tuned"].parameters
 
@@ -279,9 +279,9 @@ async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error
     await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     await world.scheduler.receive(answer(outcome="failed", reason="declined"), "payment")
-    asked = OperatorRequest(operator="grace", note="asked")
+    request = OperatorRequest(operator="grace", note="asked")
     await world.scheduler.unit_of_work.run(
-        ORDER_ID, lambda order, now: erase(order, asked, PAYLOAD, now)
+        ORDER_ID, lambda order, now: erase(order, request, PAYLOAD, now)
     )
     lines = [line for line in caplog.records if line.message == "order.changed"]
     assert [(line.event, line.ended) for line in lines[-2:]] == [
@@ -298,18 +298,18 @@ def test_the_workbook_counts_an_order_that_ended_well_once():
     assert "change.state" not in QUERIES["cost"]
 
 
-def test_orders_wait_for_ten_minutes_before_somebody_is_told():
+def test_orders_wait_for_ten_minutes_before_an_alert():
     """As the rule says of itself."""
     assert QUERIES["waiting.kql"].endswith("where todouble(fields.longest_seconds) > 600\n")
 
 
-def test_commands_that_operators_are_told_to_run_exist():
+def test_commands_that_operators_have_to_run_exist():
     """With their options; a command of a group too."""
     page = (ROOT / "docs/operate.md").read_text()
     part = page.split("## What to do on an alert")[1].split("\n## ")[0]
-    told = [line.split() for line in re.findall(r"`operators ([^`]+)`", part)]
-    assert len(told) > 10
-    for words in told:
+    commands = [line.split() for line in re.findall(r"`operators ([^`]+)`", part)]
+    assert len(commands) > 10
+    for words in commands:
         command = main.commands[words.pop(0)]
         if isinstance(command, click.Group):
             command = command.commands[words.pop(0)]
@@ -349,9 +349,11 @@ def test_events_that_are_looked_for_exist():
 
 def test_the_workbook_is_whole(template):
     """Every parameter that a query uses is asked for, and Bicep fills in the resources."""
-    [asked] = [item["content"]["parameters"] for item in WORKBOOK["items"] if item["type"] == 9]
+    [parameters] = [
+        item["content"]["parameters"] for item in WORKBOOK["items"] if item["type"] == 9
+    ]
     used = {name for query in QUERIES.values() for name in PARAMETER.findall(query)}
-    assert used == {parameter["name"] for parameter in asked}
+    assert used == {parameter["name"] for parameter in parameters}
     [module] = [resource for resource in declared(template) if resource.symbol == "workbook"]
     filled = set(re.findall(r"'(\{[\w-]+\})'", json.dumps(module.content)))
     assert set(re.findall(r'"(\{[a-z-]+\})"', json.dumps(WORKBOOK))) == filled

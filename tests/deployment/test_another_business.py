@@ -31,8 +31,8 @@ def test_every_check_passes(root):
 @pytest.mark.soak
 def test_what_is_deployed_is_the_other_one(root):
     """Each file that names agents names those of the claims, and none of the shop's."""
-    asked = "from tests.support.deploying import AGENTS; print(*(agent.name for agent in AGENTS))"
-    names = run(root, "-c", asked)
+    code = "from tests.support.deploying import AGENTS; print(*(agent.name for agent in AGENTS))"
+    names = run(root, "-c", code)
     assert names.split() == ["assessor", "bank"]
     for place in ("infra/simulated.json", "infra/hooks/services.json"):
         assert "ASSESSOR" in (root / place).read_text()

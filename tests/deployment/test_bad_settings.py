@@ -60,9 +60,9 @@ def test_the_app_does_not_start_and_says_why():
     assert ran.returncode == 1
     assert "very-secret" not in ran.stdout + ran.stderr
     wrong = {*WRONG, "INVENTORY_URL"} - {"REPLY_TO_PREFIX"}
-    first, *said = ran.stderr.splitlines()
+    first, *reported = ran.stderr.splitlines()
     assert f"[{LocalCode.APP_REFUSED}]" in first
-    assert named(said) == wrong
+    assert named(reported) == wrong
 
 
 def test_everything_that_is_missing_is_named(monkeypatch):
@@ -173,7 +173,7 @@ def test_services_are_called_where_nobody_listens(address, good, monkeypatch):
     assert "very-secret" not in str(caught.value)
 
 
-def test_an_agent_is_told_for_whom_its_service_wants_a_token(monkeypatch):
+def test_an_agent_learns_for_whom_its_service_wants_a_token(monkeypatch):
     """By a setting beside the one with the address; whoever has none shows none."""
     for name, value in (
         app_settings(Ports(), "k", "k", SHOP.agents) | {"PAYMENT_URL_SCOPE": "api://pay/.default"}

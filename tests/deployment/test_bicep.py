@@ -470,7 +470,7 @@ def test_one_api_version_for_every_type(template):
     assert {kind: found for kind, found in versions.items() if len(found) > 1} == {}
 
 
-def test_isolation_leaves_no_public_door(any_deployed):
+def test_isolation_leaves_no_public_endpoint(any_deployed):
     """With it every service has a private endpoint and shuts its public one; without it there is no network at all."""
     endpoints = Counter(
         resource.properties["privateLinkServiceConnections"][0]["properties"][
@@ -551,7 +551,7 @@ def test_private_endpoints_resolve_to_zones_that_exist(any_deployed):
         ("demonstration", "geo-zone", "Standard_GZRS"),
     ],
 )
-def test_state_is_as_redundant_as_asked(deployments, name, redundancy, sku):
+def test_state_is_as_redundant_as_the_settings_say(deployments, name, redundancy, sku):
     """The account of the orders; the host's own has zones, but where a region may have none."""
     assert deployments[name].parameters.get("redundancy", "zone") == redundancy
     accounts = deployments[name].of_type("Microsoft.Storage/storageAccounts")
@@ -567,7 +567,7 @@ def test_what_has_the_orders_cannot_be_deleted_by_mistake_if_that_is_wanted(depl
     assert deployments["default"].of_type("Microsoft.Authorization/locks") == []
 
 
-def test_event_grid_is_asked_to_deliver_when_its_roles_are_known(template):
+def test_event_grid_gets_its_subscription_when_its_roles_are_known(template):
     """They take minutes to be known, and Event Grid refuses a subscription until then: so that one is made last."""
     depends = {
         declaration.symbol: declaration.depends_on
@@ -601,7 +601,7 @@ def test_what_azure_refuses_at_the_same_time_is_made_one_after_another(template)
     assert "publisher" in tables.depends_on
 
 
-def test_the_hooks_know_what_azd_has_asked_for(deployed):
+def test_the_outputs_have_what_the_hooks_need(deployed):
     """azd keeps an answer to its own question where no hook finds it, but every output (deployment.md 10)."""
     needed = {
         *("AZURE_RESOURCE_GROUP", "AZURE_TENANT_ID", "APP_NAME", "APP_URL", "OPERATOR_EMAIL"),
@@ -677,7 +677,7 @@ def site_config(deployed):
     return deployed.site.properties["siteConfig"]
 
 
-def test_calls_may_be_let_in_through_one_front_door_alone(deployments):
+def test_calls_may_be_limited_to_one_entry_point(deployments):
     """By Azure's addresses and the id of that one; without it, anybody may call."""
     deployed = deployments["restricted"]
     shut = site_config(deployed)
@@ -703,8 +703,8 @@ def test_new_versions_may_be_let_in_from_one_place_alone(deployments, name, plac
     shut = site_config(deployments[name])
     assert shut["scmIpSecurityRestrictionsDefaultAction"] == "Deny"
     assert [rule["ipAddress"] for rule in shut["scmIpSecurityRestrictions"]] == [place]
-    behind_front_door = "frontDoorId" in deployments[name].parameters
-    assert shut["ipSecurityRestrictionsDefaultAction"] == ("Deny" if behind_front_door else "Allow")
+    behind_afd = "frontDoorId" in deployments[name].parameters
+    assert shut["ipSecurityRestrictionsDefaultAction"] == ("Deny" if behind_afd else "Allow")
     usual = site_config(deployments["default"])
     assert usual["scmIpSecurityRestrictionsDefaultAction"] == "Allow"
 

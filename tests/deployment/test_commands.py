@@ -59,7 +59,7 @@ def test_exploring_nothing_is_no_success():
     assert "no such world" in ran.stderr
 
 
-def test_every_command_is_told_by_help():
+def test_every_command_is_in_the_help():
     """`make help` has a line for every command, and for nothing else, in 100 columns (newcomer C, `make help`)."""
     (names,) = re.findall(r"^\.PHONY: help (.+)$", MAKEFILE, re.MULTILINE)
     shown = made("help", "").stdout.splitlines()
@@ -69,15 +69,15 @@ def test_every_command_is_told_by_help():
 
 def test_a_check_is_named_before_it_runs(monkeypatch, capsys):
     """It may be silent for minutes (newcomer C, `make check`); what one finds keeps none from running."""
-    said, codes = [], [1, 0]
+    lines, codes = [], [1, 0]
 
     def run(*_, **__):
-        said.append(len(capsys.readouterr().out.splitlines()))
+        lines.append(len(capsys.readouterr().out.splitlines()))
         return subprocess.CompletedProcess([], codes.pop(0))
 
     monkeypatch.setattr(checks.subprocess, "run", run)
     assert checks.main() == 1
-    assert (said, codes) == ([1, 1], [])
+    assert (lines, codes) == ([1, 1], [])
 
 
 @pytest.fixture(scope="module")
@@ -105,14 +105,14 @@ def ran(command, *arguments, **environment):
 def test_the_operators_tools_are_a_command_of_the_environment(operators):
     """It needs no `make`, works in any folder, and says its version (newcomer C, D)."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    said = ran(operators, "--version")
-    assert (said.returncode, said.stdout, said.stderr) == (0, f"operators {version}\n", "")
+    ended = ran(operators, "--version")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"operators {version}\n", "")
 
 
 def test_a_shell_asks_the_command_how_to_go_on(operators):
     """In the way of click (newcomer D)."""
-    asked = {"COMP_WORDS": "operators list --state w", "COMP_CWORD": "3"}
-    found = ran(operators, _OPERATORS_COMPLETE="bash_complete", **asked)
+    completion = {"COMP_WORDS": "operators list --state w", "COMP_CWORD": "3"}
+    found = ran(operators, _OPERATORS_COMPLETE="bash_complete", **completion)
     assert (found.returncode, found.stdout.split()) == (0, ["plain,waiting"])
 
 
@@ -121,10 +121,10 @@ def test_a_closed_pipe_is_no_failure_of_the_command(operators):
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
-        said = subprocess.run(
+        ended = subprocess.run(
             [operators, "--help"], stdout=closed, stderr=subprocess.PIPE, check=False
         )
-    assert said.stderr == b""
+    assert ended.stderr == b""
 
 
 def test_what_a_run_installs_is_enough():
@@ -298,8 +298,8 @@ def test_pip_installs_what_uv_cannot(copy, uv, installer):
     (copy / "pip.conf").write_text(f"[global]\nindex-url = {url}\n")
     ran = set_up(copy, sys.executable, PIP_CONFIG_FILE=str(copy / "pip.conf"))
     assert ran.returncode == 0, ran.stderr
-    [said] = copy.glob(".venv/lib/*/site-packages/setup_sample-1.0.dist-info/INSTALLER")
-    assert said.read_text().strip() == installer
+    [record] = copy.glob(".venv/lib/*/site-packages/setup_sample-1.0.dist-info/INSTALLER")
+    assert record.read_text().strip() == installer
     assert os.access(copy / ".venv/bin/operators", os.X_OK)
 
 
@@ -355,6 +355,6 @@ def test_a_package_without_its_digest_is_not_installed(copy, digest):
         ),
     ],
 )
-def test_uv_is_given_what_pip_is_told(line, name, value):
+def test_uv_gets_the_settings_of_pip(line, name, value):
     """In uv's own form; what stands nearer wins, as with pip."""
     assert uv_settings(line)[name] == value

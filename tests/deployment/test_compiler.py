@@ -17,15 +17,17 @@ STAND_IN = """#!{python}
 import sys
 if "--version" in sys.argv:
     print("Bicep CLI version {version} (abc)")
-sys.stderr.write({said!r} if sys.argv[1] in {says} else "")
+sys.stderr.write({stderr!r} if sys.argv[1] in {says} else "")
 sys.exit({code})
 """
 
 
-def compiler(path, version=bicep.PINNED, said="", says=("build", "lint"), code=0):
+def compiler(path, version=bicep.PINNED, stderr="", says=("build", "lint"), code=0):
     """Make a program that answers as the compiler does."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = STAND_IN.format(python=sys.executable, version=version, said=said, says=says, code=code)
+    text = STAND_IN.format(
+        python=sys.executable, version=version, stderr=stderr, says=says, code=code
+    )
     path.write_text(text)
     path.chmod(0o755)
     return str(path)
@@ -72,11 +74,15 @@ def test_a_name_that_is_no_program_is_not_ignored(tmp_path):
         ({}, 0, None),
         ({"version": "0.1.0"}, 0, None),
         (
-            {"said": "a(1,1) : Warning x: y", "says": ("build",)},
+            {"stderr": "a(1,1) : Warning x: y", "says": ("build",)},
             1,
             DevelopmentCode.TEMPLATE_REFUSED,
         ),
-        ({"said": "a(1,1) : Warning x: y", "says": ("lint",)}, 1, DevelopmentCode.TEMPLATE_REFUSED),
+        (
+            {"stderr": "a(1,1) : Warning x: y", "says": ("lint",)},
+            1,
+            DevelopmentCode.TEMPLATE_REFUSED,
+        ),
         ({"code": 3}, 1, DevelopmentCode.TEMPLATE_REFUSED),
         (None, 1, DevelopmentCode.BICEP_MISSING),
     ],
@@ -121,7 +127,7 @@ def test_every_seeded_fault_is_found(real, tmp_path):
         text = (infra / file).read_text()
         assert before in text
         (infra / file).write_text(text.replace(before, after))
-    said = bicep.diagnostics(real, infra / "main.bicep").splitlines()
+    diagnostics = bicep.diagnostics(real, infra / "main.bicep").splitlines()
     for file, _, _, diagnostic in SEEDED:
-        assert any(f"infra/{file}" in line and diagnostic in line for line in said), file
-    assert any("frontDoorId" in line for line in said)
+        assert any(f"infra/{file}" in line and diagnostic in line for line in diagnostics), file
+    assert any("frontDoorId" in line for line in diagnostics)

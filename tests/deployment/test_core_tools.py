@@ -61,9 +61,9 @@ def test_images_are_pinned_and_healthy(name):
         for container in COMPOSE.values()
         if "healthcheck" in container
     ]
-    asked = "".join(map(str, neighbours))
+    checks = "".join(map(str, neighbours))
     assert "healthcheck" in service or (
-        f"nc -z {name} 5672" in asked and f"http://{name}:5300/health" in asked
+        f"nc -z {name} 5672" in checks and f"http://{name}:5300/health" in checks
     )
 
 
@@ -129,12 +129,12 @@ async def test_the_app_opens_as_many_connections_as_are_counted_for_the_emulator
     assert opened + 1 == core_tools.connections(AGENTS)
 
 
-def test_the_emulator_has_room_for_the_shop():
+def test_the_emulator_has_enough_connections_for_the_shop():
     """With one more for a private response queue, or for a link that replaces another."""
     assert core_tools.connections(SHOP.agents) < core_tools.MAX_CONNECTIONS
 
 
-def test_a_business_with_too_many_agents_for_the_emulator_is_told(tmp_path):
+def test_a_business_with_too_many_agents_for_the_emulator_is_rejected(tmp_path):
     """Else the messages of some queues would never leave, and nobody would know why."""
     fake(tmp_path, "func", "docker")
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ACCEPT_EULA": "Y"}
@@ -170,9 +170,9 @@ def test_everything_that_is_missing_is_named(tmp_path):
         (DevelopmentCode.PROGRAM_MISSING, "`docker`"),
         (DevelopmentCode.EULA_NOT_ACCEPTED, "ACCEPT_EULA"),
     ]
-    _, *said = ran.stderr.splitlines()
-    assert len(said) == len(wanted)
-    for line, (code, place) in zip(said, wanted, strict=True):
+    _, *reported = ran.stderr.splitlines()
+    assert len(reported) == len(wanted)
+    for line, (code, place) in zip(reported, wanted, strict=True):
         assert place in line
         assert f"[{code}]" in line
 
@@ -201,20 +201,22 @@ for attempt in range({attempts}):
         time.sleep(0.1)
 else:
     sys.exit("a stand-in does not answer")
-with open(os.environ["SAID"], "a") as said:
-    print("func", *sys.argv[1:], file=said)
+with open(os.environ["RECORD"], "a") as record:
+    print("func", *sys.argv[1:], file=record)
 sys.exit(7)
 """
 
 
 async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path, monkeypatch):
     """Emulators up, storage filled, the stand-ins at work when Core Tools start; all down once they end."""
-    said, programs = tmp_path / "said", tmp_path / "programs"
+    record, programs = tmp_path / "record", tmp_path / "programs"
     programs.mkdir()
     own = Ports.free()
     of_stand_ins = ("eventgrid_port", "channels_port", "smtp_port")
     ports = replace(services.ports, **{name: getattr(own, name) for name in of_stand_ins})
-    (programs / "docker").write_text(f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {said}\n')
+    (programs / "docker").write_text(
+        f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {record}\n'
+    )
     (programs / "func").write_text(
         FUNC.format(
             python=sys.executable,
@@ -230,14 +232,14 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
         json.dumps({"Values": app_settings(ports, "", "a-key", AGENTS)})
     )
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    environ = os.environ | {"SAID": str(said)}
+    environ = os.environ | {"RECORD": str(record)}
     async with QueueClient.from_connection_string(
         services.storage_connection_string, "operator-alerts"
     ) as queue:
         await queue.delete_queue()
         assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
         await queue.get_queue_properties()  # it is there again
-    assert said.read_text().splitlines() == [
+    assert record.read_text().splitlines() == [
         "docker compose -f tools/development/compose.yaml up --detach --wait",
         "func start",
         "docker compose -f tools/development/compose.yaml down --volumes",

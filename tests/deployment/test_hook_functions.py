@@ -129,7 +129,7 @@ def test_a_refusal_that_passes_is_waited_for(azure, run, started):
     assert f"all {len(started['all'])} functions" in ran.out
 
 
-def test_a_refusal_that_lasts_is_told_when_the_time_is_up(azure, run):
+def test_a_refusal_that_lasts_is_reported_when_the_time_is_up(azure, run):
     """Nobody knows then whether anything is missing."""
     azure.refusals = itertools.repeat(503)
     assert not_checked(run(POSTDEPLOY_SECONDS="1"), "503")
@@ -169,7 +169,7 @@ def test_an_agent_without_an_address_is_not_missed(azure, run, started):
     ],
     ids=["away", "no such app", "no subscription"],
 )
-def test_whoever_may_not_ask_is_told_how(azure, run, given, code):
+def test_a_caller_that_may_not_check_gets_the_command_for_it(azure, run, given, code):
     """Nothing fails: the app is deployed."""
     azure.refusals = itertools.repeat(404)
     ran = run(**given)

@@ -74,7 +74,7 @@ def run(azure, project):
     return lambda **given: project.run(HOOK, RESOURCE_MANAGER_URL=azure.url, **KNOWN | given)
 
 
-def test_operators_are_told_what_a_month_costs_unless_somebody_wants_otherwise(azure, run):
+def test_operators_learn_what_a_month_costs_unless_somebody_wants_otherwise(azure, run):
     """From the month in which it was made, before the amount is spent; each operator by mail."""
     ran = run()
     assert (ran.code, ran.err) == (0, "")
@@ -83,7 +83,7 @@ def test_operators_are_told_what_a_month_costs_unless_somebody_wants_otherwise(a
     assert (made["amount"], made["timeGrain"], made["category"]) == (100, "Monthly", "Cost")
     assert azure.start == {"startDate": datetime.now(UTC).strftime("%Y-%m-01T00:00:00Z")}
     mails = ["ada@example.com", "grace@example.com"]
-    told = {
+    printed = {
         name: (
             notification["thresholdType"],
             notification["threshold"],
@@ -92,7 +92,7 @@ def test_operators_are_told_what_a_month_costs_unless_somebody_wants_otherwise(a
         )
         for name, notification in made["notifications"].items()
     }
-    assert told == {
+    assert printed == {
         "forecast": ("Forecasted", 100, mails, True),
         "spent": ("Actual", 80, mails, True),
     }
@@ -139,7 +139,7 @@ def test_the_budget_mails_whom_the_alerts_mail(azure, run, emails):
 REFUSED = {("azure-refused", "MONTHLY_BUDGET")}
 
 
-def test_a_subscription_without_budgets_is_told_azures_own_reason(azure, run):
+def test_a_subscription_without_budgets_gets_azures_own_reason(azure, run):
     """azd warns and goes on (hooks.md 5)."""
     azure.has_budgets = False
     ran = run()

@@ -184,7 +184,7 @@ def test_a_value_that_may_be_secret_is_not_shown(project):
     assert "hunter2" not in project.run(HOOK, **REMOTE | {FIRST: "https://a:hunter2@pay"}).err
 
 
-def test_nothing_is_asked_without_a_terminal(project):
+def test_there_are_no_questions_without_a_terminal(project):
     """What is missing is rejected; an unset variable and an empty one are the same."""
     ran = project.run(HOOK)
     assert (ran.faults, ran.out) == (MISSING, "")
@@ -287,7 +287,7 @@ def test_any_other_answer_is_a_no(project, typed):
 
 
 @pytest.mark.parametrize("given", [{"SIMULATED_SERVICES": "false"}, {FIRST: "https://pay"}])
-def test_nobody_is_asked_who_has_begun_to_choose(project, given):
+def test_there_is_no_question_where_a_choice_has_begun(project, given):
     """Something is set: the rest was forgotten."""
     assert at_terminal(project, b"y\n", **given).out == ""
     assert project.calls == []

@@ -136,7 +136,7 @@ def test_the_words_of_a_fault_have_all_that_is_known(code):
         (7, "7"),
     ],
 )
-def test_what_others_said_is_one_line(value, shown):
+def test_the_output_of_others_is_one_line(value, shown):
     """A terminal obeys no part of it, and it hides nothing else."""
     text = text_of(HookFault("program-failed", "azd", {"exit": 1, "output": value}))
     assert text.partition(". ")[2] == f"{shown} [program-failed]"

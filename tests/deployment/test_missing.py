@@ -69,14 +69,14 @@ def test_the_browser_of_the_machine_comes_before_that_of_npm(tmp_path):
 def test_the_last_line_names_what_was_not_tested(monkeypatch, chosen):
     """With what helps."""
     monkeypatch.setenv("TEST_BROWSER", chosen)
-    said = []
-    progress = Progress(said.append)
+    lines = []
+    progress = Progress(lines.append)
     skipped = SimpleNamespace(
         nodeid="tests/browser/test_x.py::test", when="setup", outcome="skipped", duration=0
     )
     progress.pytest_runtest_logreport(skipped)
     progress.pytest_unconfigure()
-    assert missing(os.environ) in said[-1]
+    assert missing(os.environ) in lines[-1]
 
 
 def got_by_make(folder, machine, environment):

@@ -52,9 +52,9 @@ def test_types_and_imports_of_a_new_business_are_checked(root):
             run(root, "-m", "development.checks")
     finally:
         wrong.unlink()
-    said = " ".join(str(raised.value).split())
-    assert "car_rental/wrong.py:5: error: Incompatible types" in said
-    assert "car_rental.wrong -> scheduler.rules" in said
+    message = " ".join(str(raised.value).split())
+    assert "car_rental/wrong.py:5: error: Incompatible types" in message
+    assert "car_rental.wrong -> scheduler.rules" in message
 
 
 @pytest.mark.soak

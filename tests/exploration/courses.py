@@ -115,8 +115,8 @@ def _seconds(time):
 
 def key_of(order):
     """What tells snapshots apart; the keys of index rows follow from the rest."""
-    told = replace(order, etag=None, derived=replace(order.derived, work_items=()))
-    text = PARSED_UTC.sub("UTC", repr(told))
+    compared = replace(order, etag=None, derived=replace(order.derived, work_items=()))
+    text = PARSED_UTC.sub("UTC", repr(compared))
     return blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -178,28 +178,28 @@ def _claim(rules, order, now, capacity):
 
 def _reply(rules, order, reply, *received):
     now, capacity, agent = received
-    said = {"reply": json.loads(reply.to_json()), "agent": agent, "room": _capacity(capacity)}
-    return order, now, {"do": "reply", "by": rules.instance, **said}
+    content = {"reply": json.loads(reply.to_json()), "agent": agent, "room": _capacity(capacity)}
+    return order, now, {"do": "reply", "by": rules.instance, **content}
 
 
 def _recovery(rules, order, now, health):
     return order, now, {"do": "recover", "by": rules.instance, "heard": [*map(_report_of, health)]}
 
 
-def _action(action, order, asked, now):
-    said = {
+def _action(action, order, command, now):
+    content = {
         "action": action.name,
-        "step": asked.step,
-        "wasDone": asked.was_done,
-        "answer": asked.answer,
-        "confirm": asked.confirm_late_effect,
+        "step": command.step,
+        "wasDone": command.was_done,
+        "answer": command.answer,
+        "confirm": command.confirm_late_effect,
     }
-    return order, now, {"do": "act", "by": "", **said}
+    return order, now, {"do": "act", "by": "", **content}
 
 
 def _answer(order, answer, actor, now):
-    said = {"step": answer.step, "answer": answer.result, "refusal": answer.refusal}
-    return order, now, {"do": "answer", "by": actor, "forGood": answer.for_good, **said}
+    content = {"step": answer.step, "answer": answer.result, "refusal": answer.refusal}
+    return order, now, {"do": "answer", "by": actor, "forGood": answer.for_good, **content}
 
 
 def _erasure(order, request, payload, now):

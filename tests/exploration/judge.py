@@ -123,14 +123,14 @@ class Judge:
             )
 
     def judge_answer(self, order, answered, expected, entry):
-        said = explain(order, [], acting_rules(self.deployed), order.updated_at)
+        explanation = explain(order, [], acting_rules(self.deployed), order.updated_at)
         due = min(step.state.complete_by for step in order.in_state(UnderWay))
         if expected.actor is Actor.AGENT:
             demand(expected.at == due, f"an answer was due by {due}, foreseen was {expected.at}")
         for step in answered:
             demand(
-                f" {step.name}, attempt {step.counts.attempts}" in said.waiting_for,
-                f"{step} answered: {said}",
+                f" {step.name}, attempt {step.counts.attempts}" in explanation.waiting_for,
+                f"{step} answered: {explanation}",
             )
             demand(
                 entry.at <= step.state.complete_by + self.deployed.tolerance,
@@ -140,19 +140,19 @@ class Judge:
     def judge_silence(self, world):
         """Nothing is on its way: what the explanation says of that is what the timers then do, and when."""
         rules = acting_rules(self.deployed, begun_by(world))
-        said = what_comes_otherwise(world.order(), rules, world.now)
+        expected = what_comes_otherwise(world.order(), rules, world.now)
         later = left_alone(world)
-        if said is None or later is None:
+        if expected is None or later is None:
             demand(
-                said is None and later is None,
-                f"if nothing comes: {said}, but {later and newest(later)}",
+                expected is None and later is None,
+                f"if nothing comes: {expected}, but {later and newest(later)}",
             )
             return
         entry = newest(later)
-        what = f"if nothing comes: {said.actor} at {said.at}; it was {entry.actor} at {entry.at}"
-        demand(entry.actor.startswith(said.actor), what)
-        demand(entry.at == said.at or (world.lease and entry.at > said.at), what)
-        demand(foreseen(said) == effect(later.order(), entry), f"{what}: {foreseen(said)}")
+        what = f"if nothing comes: {expected.actor} at {expected.at}; it was {entry.actor} at {entry.at}"
+        demand(entry.actor.startswith(expected.actor), what)
+        demand(entry.at == expected.at or (world.lease and entry.at > expected.at), what)
+        demand(foreseen(expected) == effect(later.order(), entry), f"{what}: {foreseen(expected)}")
 
 
 def ended_attempts(order, after):

@@ -1093,7 +1093,7 @@ def restores_what_may_be_done_as_not_begun() -> AbstractContextManager[Any]:
     return patch.object(restore, "_unknown_since", lambda step, copied, now: step)
 
 
-def restores_as_if_the_first_provider_was_asked() -> AbstractContextManager[Any]:
+def restores_as_if_the_first_provider_was_called() -> AbstractContextManager[Any]:
     return patch.object(restore, "_providers_of", lambda step, agents: {agents[0].name})
 
 
@@ -1315,7 +1315,7 @@ SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
         RESTORED_CANCELLED,
     ),
     "OPR-11 restores as if the first provider was asked": (
-        restores_as_if_the_first_provider_was_asked,
+        restores_as_if_the_first_provider_was_called,
         RESTORED_ELSEWHERE,
     ),
     "OPR-11 restores as if keys were known": (restores_as_if_keys_were_known, RESTORED_LATER),

@@ -68,26 +68,26 @@ def test_an_invariant_of_the_author_holds_in_every_state():
     assert coverage.ends["undone"] > 0
 
 
-def test_a_mistake_in_a_workflow_is_told_as_a_story():
+def test_a_mistake_in_a_workflow_is_reported_as_a_trace():
     """Where the author forgot the order of the steps, the shortest way there is told, with the order's history."""
     with pytest.raises(FoundError, match="a hotel, and no flight") as found:
         WorkflowTestEnvironment(SIDE_BY_SIDE).explore(faults=0, invariant=no_hotel_without_a_flight)
-    told = str(found.value).splitlines()
-    assert "  1. submission takes the submission" in told
+    lines = str(found.value).splitlines()
+    assert "  1. submission takes the submission" in lines
     done = found.value.labels.index("hotelier-agent-1: the service does its work")
-    assert f"{done + 1:3}. hotelier-agent-1: the service does its work" in told
-    assert told[-1].strip().endswith("claimed: flight attempt 1 started; hotel attempt 1 started")
+    assert f"{done + 1:3}. hotelier-agent-1: the service does its work" in lines
+    assert lines[-1].strip().endswith("claimed: flight attempt 1 started; hotel attempt 1 started")
 
 
 def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
     """In states or in seconds; what was left out is printed too."""
     few = WorkflowTestEnvironment(IN_SEQUENCE).explore(states=200)
     none = WorkflowTestEnvironment(IN_SEQUENCE).explore(seconds=0)
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert not few.whole
     assert 200 <= few.states < 300
-    assert f"covered: the first {few.explored.events} events of every course" in told
-    assert "left out: what comes after these events, " in told
+    assert f"covered: the first {few.explored.events} events of every course" in printed
+    assert "left out: what comes after these events, " in printed
     assert (none.whole, none.states, none.explored.events) == (False, 1, 0)
 
 
@@ -99,10 +99,10 @@ def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, cap
     ):  # fmt: skip
         monkeypatch.setattr(sys.stderr, "isatty", lambda shown=in_terminal: shown)
         explored = WorkflowTestEnvironment(IN_SEQUENCE).explore(states=20, progress=progress)
-        said = capsys.readouterr()
-        assert said.out == f"{explored}\n"
-        assert bool(said.err) == expected
-        assert len(said.err.splitlines()) <= explored.states
+        printed = capsys.readouterr()
+        assert printed.out == f"{explored}\n"
+        assert bool(printed.err) == expected
+        assert len(printed.err.splitlines()) <= explored.states
     monkeypatch.setattr("testkit.environment.SECONDS_BETWEEN", 3600)
     WorkflowTestEnvironment(IN_SEQUENCE).explore(states=20, progress=True)
     assert capsys.readouterr().err == ""
@@ -131,7 +131,7 @@ WITH_AN_ENDPOINT = replace(IN_SEQUENCE, endpoints=[ENDPOINT])
 
 
 @pytest.mark.proves("SUB-8")
-def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
+def test_a_customer_may_cancel_until_the_step_begins_that_the_endpoint_names():
     """At any moment until then; so a hotel is never booked, or never taken back because the customer asked."""
     ended = set()
 
@@ -169,7 +169,7 @@ def test_a_customer_who_cancels_too_late_would_be_found():
         WorkflowTestEnvironment(WITH_AN_ENDPOINT).explore(faults=0, acts=["customer-cancel"])
 
 
-def test_without_a_door_no_customer_cancels():
+def test_without_an_endpoint_no_customer_cancels():
     """There is nothing by which they could."""
     coverage = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, acts=["customer-cancel"])
     assert not coverage.explored.happened("customer")
@@ -317,17 +317,17 @@ def test_services_are_as_their_agents_declare_them():
 
 def test_a_service_answers_what_the_author_says():
     """Else it answers a text for each field that is kept."""
-    asked = []
+    received = []
 
     def request(order, results):
-        asked.append(results["flight"])
+        received.append(results["flight"])
         return {}
 
     hotel = replace(HOTEL, request=request, uses=("flight",), after=("flight",))
     trip = business(replace(FLIGHT, result_fields=("seat",)), hotel)
     WorkflowTestEnvironment(trip).explore(faults=0)
     WorkflowTestEnvironment(trip).explore(faults=0, answers={"flight": {"seat": "12A"}})
-    assert {sent["seat"] for sent in asked} == {"r", "12A"}
+    assert {sent["seat"] for sent in received} == {"r", "12A"}
 
 
 form = Workflow("form", Form)
@@ -410,14 +410,14 @@ def test_an_order_may_be_restored_as_it_was_at_any_moment_before():
     assert "restored copies" not in str(coverage)
 
 
-def test_what_is_left_out_is_told():
+def test_what_is_left_out_is_reported():
     """Links that no agent declares, unless they are asked for, and copies (engine 9, proof 33)."""
     environment = WorkflowTestEnvironment(answering_over_its_link())
-    told = str(environment.explore(states=1))
-    assert "answers over links that no agent declares" in told
-    assert "restored copies" in told
-    told = str(environment.explore(states=1, callbacks=["desk"]))
-    assert "answers over links" not in told
+    report = str(environment.explore(states=1))
+    assert "answers over links that no agent declares" in report
+    assert "restored copies" in report
+    report = str(environment.explore(states=1, callbacks=["desk"]))
+    assert "answers over links" not in report
     with pytest.raises(LookupError, match="no agent office; there are desk"):
         environment.explore(callbacks=["office"])
 

@@ -17,13 +17,15 @@ USUAL = (Where.UNIT, Where.CONTRACT)
 
 def main(arguments: Sequence[str]) -> int:
     """Run the parts that are asked for; return the exit code."""
-    asked = _parse(arguments)
-    modules = generated.chosen(asked.parts) if asked.parts else generated.MODULES
+    options = _parse(arguments)
+    modules = generated.chosen(options.parts) if options.parts else generated.MODULES
     labels = (
-        [part for part in asked.parts if not generated.chosen([part])] if asked.parts else [TABLE]
+        [part for part in options.parts if not generated.chosen([part])]
+        if options.parts
+        else [TABLE]
     )
     codes = [generated.run(modules)] if modules else []
-    codes += [seeded.run("" if label == TABLE else label, asked.where) for label in labels]
+    codes += [seeded.run("" if label == TABLE else label, options.where) for label in labels]
     return max(codes)
 
 
@@ -45,9 +47,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         choices=list(Where),
         help=f"of the table only what such tests notice, may be given again; {' and '.join(USUAL)} unless given",
     )
-    asked = parser.parse_args(arguments)
-    asked.where = asked.where or USUAL
-    return asked
+    options = parser.parse_args(arguments)
+    options.where = options.where or USUAL
+    return options
 
 
 if __name__ == "__main__":

@@ -49,9 +49,9 @@ def run(modules: Sequence[str]) -> int:
     """Mutate these modules; return 1 if a mutant survives that is not listed, or one is listed that does not."""
     began = monotonic()
     with Copy() as copy:
-        if said := _mutate(copy.root, modules):
-            print("there is nothing in it to mutate" if NOTHING in said else said)
-            return 0 if NOTHING in said else 1
+        if report := _mutate(copy.root, modules):
+            print("there is nothing in it to mutate" if NOTHING in report else report)
+            return 0 if NOTHING in report else 1
         with chdir(copy.root):
             results = _results(modules)
             found = {_survivor(name) for name, code in results.items() if not _noticed(code)}
@@ -141,10 +141,10 @@ def listed() -> Iterator[Survivor]:
                 yield Survivor(function=function, change=change)
 
 
-def chosen(asked: Sequence[str]) -> list[str]:
+def chosen(wanted: Sequence[str]) -> list[str]:
     """Return the modules that are named, or that are in a package which is."""
     return [
         module
         for module in MODULES
-        if any(fnmatchcase(module, name) or module.startswith(f"{name}.") for name in asked)
+        if any(fnmatchcase(module, name) or module.startswith(f"{name}.") for name in wanted)
     ]

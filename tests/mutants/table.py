@@ -116,7 +116,7 @@ ROLES = (
         new="        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
         "        store = self.unit_of_work.store\n        rejection",
         tests=(
-            f"{APP}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",
+            f"{APP}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_get_an_alert",
         ),
     ),
     Mutant(
@@ -247,9 +247,7 @@ EDGE = (
         file="bootstrap/engine.py",
         old="self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)",
         new="agent.calls_in_flight",
-        tests=(
-            f"{UNIT}test_function_app.py::test_how_much_may_be_asked_of_a_service_is_a_setting",
-        ),
+        tests=(f"{UNIT}test_function_app.py::test_the_limit_of_calls_to_a_service_is_a_setting",),
     ),
     Mutant(
         fault="a row is written although somebody else has changed it",
@@ -296,7 +294,7 @@ EDGE = (
         old="self._until = requested_at +",
         new="self._until = self._monotonic() +",
         tests=(
-            f"{UNIT}engine/azure/test_lease.py::test_a_lease_counts_from_before_it_was_asked_for",
+            f"{UNIT}engine/azure/test_lease.py::test_a_lease_counts_from_before_it_was_requested",
         ),
     ),
     Mutant(

@@ -35,7 +35,7 @@ def test_every_survivor_that_is_listed_is_one_of_a_function_that_is_there():
             found = getattr(found, name)
 
 
-def test_a_change_is_told_in_the_fewest_words():
+def test_a_change_is_described_in_the_fewest_words():
     """What surrounds it may change without that."""
     assert change_of(DIFF) == "<= -> <"
 

@@ -43,7 +43,7 @@ async def for_minutes(world, app, minutes, between):
 async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
     """Nobody takes the first agent's queue: few orders try it twice, and all are processed."""
     world = Scheduling(offers=BESIDE)
-    app, backup, asked = (
+    app, backup, requests = (
         world.app(),
         Working("payment-backup", in_flight=50, takes=seconds(0.25)),
         Counter(),
@@ -51,14 +51,14 @@ async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
     orders = await recorded(world, count)
     for _ in range(60):
         world.now += seconds(1)
-        asked.update(request.order_id for request in world.requests("payment"))
+        requests.update(request.order_id for request in world.requests("payment"))
         for request in await backup.go_on(world):
             await app.engine.scheduler.receive(answer_to(request, result={}), "payment-backup")
         await app.engine.scheduler.poll()
         await app.engine.supervisor.sweep()
     assert await states(world, orders) == {ProcessState.PROCESSED: count}
-    assert asked.total() - len(asked) <= PROBE_REQUESTS
-    assert len(asked) <= count / 2
+    assert requests.total() - len(requests) <= PROBE_REQUESTS
+    assert len(requests) <= count / 2
 
 
 @pytest.mark.proves("AGT-3", "WRK-1")
@@ -84,10 +84,10 @@ async def _nothing(world):
 async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     """Nobody takes the only agent's queue: nothing fails, few try, and it is told once."""
     world = Scheduling(only("payment", STEP), most=2000)
-    app, told = world.app(pending_alert_seconds=120), []
+    app, requests = world.app(pending_alert_seconds=120), []
 
     async def dies():
-        told.append(len(world.requests()))
+        requests.append(len(world.requests()))
         world.parts.bus.sent.clear()
         await app.operations.stall_detector.check()
         await app.operations.relay.relay()
@@ -96,7 +96,7 @@ async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     await for_minutes(world, app, minutes, dies)
     assert await failures(world, orders) == 0
     assert (await states(world, orders))[ProcessState.ERROR] == 0
-    assert max(told[18:]) <= PROBE_REQUESTS
+    assert max(requests[18:]) <= PROBE_REQUESTS
     events = [event for event in world.parts.events.published if event.subject == "agents/payment"]
     assert len(events) == 1
     assert world.parts.events.published == events
@@ -133,7 +133,7 @@ async def test_a_queue_that_refuses_charges_nobody():
 
 @pytest.mark.proves("SUP-7", "AGT-8")
 @both_sizes(hours=(1, 4))
-async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and_soon(hours):
+async def test_an_order_that_waits_on_an_open_circuit_for_hours_has_one_early_alert(hours):
     """Its age is that of its wait; its history grows with the circuit's tries, not with looks."""
     world = Scheduling()
     app, tries = world.app(pending_alert_seconds=900), []
@@ -197,7 +197,7 @@ async def _time_of(count, *, is_broken):
 
 
 @pytest.mark.proves("WRK-1", "SCH-11")
-async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_s_way():
+async def test_orders_that_may_go_to_none_of_the_agents_with_capacity_are_in_nobody_s_way():
     """They wait for the provider that may have done them; others go to another one meanwhile."""
     world = Scheduling(offers=BESIDE)
     app, backup = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25))

@@ -102,7 +102,7 @@ class Street:
 
 @pytest.mark.proves("AGT-6", "AGT-8")
 @pytest.mark.parametrize("status", [401, *in_soak(403, 404)])
-async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
+async def test_orders_outlast_a_gateway_that_is_closed_for_two_minutes(status):
     """The circuit opens; all orders are processed once the service is reached again."""
     street = Street(status)
     ids = [await street.world.record("order", f"b{number % 8:02d}") for number in range(50)]
@@ -115,7 +115,7 @@ async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
 
 @pytest.mark.proves("AGT-6", "SUP-3", "OPR-1")
 @pytest.mark.parametrize("status", [404, *in_soak(403)])
-async def test_an_order_that_a_door_turns_away_for_an_hour_is_left_to_an_operator(status):
+async def test_an_order_that_a_gateway_turns_away_for_an_hour_is_left_to_an_operator(status):
     """They are too few to open a circuit: each ends in `Error`, and keeps what was done."""
     street = Street(status)
     ids = [await street.world.record("order", "b00") for _ in range(3)]

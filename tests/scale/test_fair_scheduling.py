@@ -182,9 +182,11 @@ async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
         await world.record(bucket=f"b{number % 8:02d}")
     agent, began = Working("payment", in_flight=500, takes=seconds(0.25)), world.now
 
-    async def all_are_asked():
+    async def all_are_requested():
         return len(agent.requested_at) == 500
 
-    await work(world, [world.instance("polls")], [agent], all_are_asked, [world.instance("hears")])
+    await work(
+        world, [world.instance("polls")], [agent], all_are_requested, [world.instance("hears")]
+    )
     doublings = math.ceil(math.log2(500 / PROBE_REQUESTS))
     assert max(agent.requested_at.values()) - began <= (doublings + 2) * REFRESH_INTERVAL

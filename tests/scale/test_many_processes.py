@@ -196,9 +196,9 @@ async def test_a_process_that_has_just_begun_lets_its_first_replies_wait_for_its
     await one.poll()
     requests, work_items = world.requests(), world.store.work_items
 
-    async def takes_time(*asked):
+    async def takes_time(*arguments):
         await asyncio.sleep(0.01)
-        return await work_items(*asked)
+        return await work_items(*arguments)
 
     world.store.work_items = takes_time
     await world.tell("inventory", rate=100.0)

@@ -308,7 +308,7 @@ async def lived(there):
         return await there.live()
 
 
-def told(there, caplog, order_id):
+def reports_of(there, caplog, order_id):
     """What says in the log, or to operators, that something is with this order."""
     log = [line.message for line in caplog.records if order_id in str(vars(line))]
     return log + [event.type for event in there.parts.events.published if is_about(event, order_id)]
@@ -366,7 +366,7 @@ async def others_are_in_time(neighbour, count, usual, caplog):
     if count > engine.storage.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])
-    known = told(there, caplog, there.neighbours[0])
+    known = reports_of(there, caplog, there.neighbours[0])
     assert (
         bool(known or counted(there)) if neighbour.is_notified else bool(known)
     ) is neighbour.is_notified

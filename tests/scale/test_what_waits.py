@@ -33,22 +33,22 @@ def later(request: Request) -> Work:
     return Work(detail="later")
 
 
-asked = Workflow("asked", Request)
+asking = Workflow("asked", Request)
 
 
-@asked.wait_for(Request, within=15 * DAYS)
+@asking.wait_for(Request, within=15 * DAYS)
 def answered(request: Request) -> Question:
     """Ask for something for 15 days."""
     return Question(text="when?")
 
 
-@asked.step(office.pay)
+@asking.step(office.pay)
 def pay(request: Request, answered: Request) -> Work:
     """Use the answer."""
     return Work(detail=answered.who)
 
 
-BOTH = application(waiting, asked, agents=[office])
+BOTH = application(waiting, asking, agents=[office])
 
 
 class Waits:
@@ -148,9 +148,9 @@ def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     again = restarted(environment)
     again.advance(days=5)
     steps = [again.inspect(order_id).steps for order_id in orders]
-    (asked_again,) = {
+    (attempts,) = {
         step.attempts for order_steps in steps for step in order_steps if step.name == "pictures"
     }
-    assert asked_again == 2
+    assert attempts == 2
     for order_id in orders[:20]:
         again.answer(OrderUnderTest(again, order_id), "pictures", SENT)

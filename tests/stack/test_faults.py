@@ -46,10 +46,10 @@ def test_a_start_that_fails_ends_with_the_reason():
     """The command's exit code is 1, and the output has each variable, its value and the code of its fault."""
     ended = CliRunner().invoke(main, ["run"], env={"TABLE_PORT": "no", "HOSTS": "0"})
     assert ended.exit_code == 1
-    said = ended.stderr.splitlines()
+    reported = ended.stderr.splitlines()
     parts = [("TABLE_PORT=no", LocalCode.PORT_INVALID), ("HOSTS=0", DevelopmentCode.HOSTS_INVALID)]
-    assert len(said) == len(parts)
-    for line, (variable, code) in zip(said, parts, strict=True):
+    assert len(reported) == len(parts)
+    for line, (variable, code) in zip(reported, parts, strict=True):
         assert variable in line
         assert f"[{code}]" in line
 
@@ -122,13 +122,13 @@ def test_a_reader_has_two_minutes_to_mend_a_service_that_hangs(tmp_path):
 def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):
     """A link to the shop leads nowhere where another business runs, whichever is deployed."""
     monkeypatch.setenv("BUSINESS", name)
-    said = describe(AppStack(AppStackConfig.for_tests(tmp_path)), 1)
-    assert greeting in said
-    assert ("/shop" in said) == (name == "shop.business:SHOP")
+    text = describe(AppStack(AppStackConfig.for_tests(tmp_path)), 1)
+    assert greeting in text
+    assert ("/shop" in text) == (name == "shop.business:SHOP")
 
 
 @pytest.mark.parametrize("payload", ["[1]", "tea", '{"priority": "none"}'])
-def test_what_cannot_be_submitted_is_said(payload):
+def test_what_cannot_be_submitted_is_reported(payload):
     """Before anything is sent."""
     ended = CliRunner().invoke(main, ["submit", payload])
     assert (ended.exit_code, ended.stdout) == (1, "")

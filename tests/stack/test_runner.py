@@ -211,16 +211,16 @@ async def signals():
 )
 async def test_it_can_be_stopped_while_it_starts(moment):
     """Whoever changes their mind need not wait; no process is left."""
-    said = []
+    lines = []
 
     def show(line):
-        said.append(line)
+        lines.append(line)
         if moment in line:
             signal.raise_signal(signal.SIGINT)
 
     before = set(psutil.Process().children())
     await run_until_signal(show)
-    assert "[stack] stopping: the hosts finish what they are doing, then the rest ends" in said
-    assert said[-1] == "[stack] stopped"
-    assert "Ready after" not in "".join(said)
+    assert "[stack] stopping: the hosts finish what they are doing, then the rest ends" in lines
+    assert lines[-1] == "[stack] stopped"
+    assert "Ready after" not in "".join(lines)
     assert set(psutil.Process().children()) == before

@@ -23,6 +23,6 @@ resubmit, skip, cancel, hold, release, expedite = (
 )
 
 
-def told(change):
+def alerts_of(change):
     """What operators are told of a change."""
     return [*alerts.of(change.after, change.entry)]

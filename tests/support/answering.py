@@ -31,10 +31,10 @@ class Answering:
 
     async def __call__(self, route: Route) -> None:
         """Answer a request; 404 if no function takes it."""
-        asked, url = route.request, URL(route.request.url)
+        request, url = route.request, URL(route.request.url)
         for path, methods, function in self._bound:
-            if asked.method in methods and (parameters := path.match(url.path)) is not None:
-                answer = await function(_as_azure_gives_it(asked, url, parameters))
+            if request.method in methods and (parameters := path.match(url.path)) is not None:
+                answer = await function(_as_azure_gives_it(request, url, parameters))
                 headers = {**answer.headers, "Content-Type": answer.mimetype}
                 return await route.fulfill(
                     status=answer.status_code, headers=headers, body=answer.get_body()
@@ -42,12 +42,12 @@ class Answering:
         return await route.fulfill(status=404)
 
 
-def _as_azure_gives_it(asked: Request, url: URL, parameters) -> HttpRequest:
-    body = asked.post_data_buffer or b""
-    headers = {**asked.headers, "content-length": str(len(body))}
+def _as_azure_gives_it(request: Request, url: URL, parameters) -> HttpRequest:
+    body = request.post_data_buffer or b""
+    headers = {**request.headers, "content-length": str(len(body))}
     return HttpRequest(
-        method=asked.method,
-        url=asked.url,
+        method=request.method,
+        url=request.url,
         headers=headers,
         params=dict(url.query),
         route_params=parameters,

@@ -95,12 +95,12 @@ async def browser(program: str, log: Path) -> "AsyncIterator[Browser]":
 def exit_reason(log: Path) -> str | None:
     """Return in one sentence why the browser exited; None if it runs, or has not begun."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    said = [line.strip() for line in lines if line.strip()]
-    if not said or not (code := EXIT.fullmatch(said.pop())):
+    printed = [line.strip() for line in lines if line.strip()]
+    if not printed or not (code := EXIT.fullmatch(printed.pop())):
         return None
     # Chromium prints the stack after the message that names the fault.
-    fatal = [line for line in said if ":FATAL:" in line]
-    (message,) = (fatal or said or ["it printed no message"])[-1:]
+    fatal = [line for line in printed if ":FATAL:" in line]
+    (message,) = (fatal or printed or ["it printed no message"])[-1:]
     return f"The browser exited with code {code[1]}: {message}"
 
 

@@ -21,7 +21,7 @@ ROOF = {
     "amount": "950.00",
     "description": "A storm took the roof",
 }
-HOUSE = ROOF | {"amount": "95000.00"}
+COSTLY = ROOF | {"amount": "95000.00"}
 PICTURES = {"urls": ["https://pictures.example/roof.jpg"]}
 AGENTS = ("assessor", "bank", "post")
 GRACE = {"operator": "grace", "note": "as a test wants it"}
@@ -57,23 +57,23 @@ class GrownClaim:
     async def steps(self) -> dict[str, dict[str, Any]]:
         return {step["name"]: step for step in (await self.look())["steps"]}
 
-    async def awaits(self, step: str, asked: int = 1) -> datetime:
+    async def awaits(self, step: str, requests: int = 1) -> datetime:
         """Wait until an answer to the step is awaited that was asked for so often; return its deadline."""
 
         async def is_awaited() -> str | None:
             found = (await self.steps())[step]
-            return found["completeBy"] if found["failureCount"] == asked - 1 else None
+            return found["completeBy"] if found["failureCount"] == requests - 1 else None
 
         return datetime.fromisoformat(await eventually(is_awaited))
 
-    async def answer(self, step: str, **said: Any) -> None:
+    async def answer(self, step: str, **content: Any) -> None:
         """Answer for somebody; `answer` or `refusal`."""
-        status, taken = await self.ask("POST", f"answers/{step}", operator="grace", **said)
+        status, taken = await self.ask("POST", f"answers/{step}", operator="grace", **content)
         assert (status, taken.get("status")) == (200, "recorded"), taken
 
-    async def answer_by_queue(self, step: str, **said: Any) -> None:
+    async def answer_by_queue(self, step: str, **content: Any) -> None:
         """Put the answer on the queue `answers`."""
-        body = json.dumps({"orderId": self.id, "step": step, **said})
+        body = json.dumps({"orderId": self.id, "step": step, **content})
         connection = self.stack.service_bus_connection_string
         async with (
             ServiceBusClient.from_connection_string(connection) as bus,

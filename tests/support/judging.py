@@ -75,8 +75,8 @@ class Case:
         self.now += seconds(1)
         of = self.order.step(name)
         action = "undo" if of.pattern_state == "Undoing" else "do"
-        said = answer(name, outcome, attempt=of.counts.attempts, action=action, **more)
-        return self.took(self.scheduler.receive(self.order, said, self.now, capacity))
+        received = answer(name, outcome, attempt=of.counts.attempts, action=action, **more)
+        return self.took(self.scheduler.receive(self.order, received, self.now, capacity))
 
     def done(self, name, capacity=CAPACITY, **result):
         return self.reply(name, "completed", capacity, result=result)
@@ -110,7 +110,7 @@ class Case:
         return str(order.process_state), order.outcome and str(order.outcome)
 
     @property
-    def told(self):
+    def last_entry(self):
         """The last entry of the history."""
         entry = self.changes[-1].entry
         return entry.event, entry.detail

@@ -51,13 +51,13 @@ class Recorder:
     async def _read(self, path: str, response: Response) -> None:
         """Note an answer; a host that was killed took its answer with it."""
         try:
-            told = await response.json() if response.ok else None
+            content = await response.json() if response.ok else None
         except (Error, ValueError):
             return
-        if told is not None:
-            self._answers[path] = told
-        if told is not None and path == LIVE:
-            self._looks.append((time.monotonic(), told))
+        if content is not None:
+            self._answers[path] = content
+        if content is not None and path == LIVE:
+            self._looks.append((time.monotonic(), content))
 
     async def tell(self, story: str) -> None:
         """Let the page tell a story, and record it to its end."""

@@ -237,7 +237,7 @@ class Street(Scheduling):
     async def _see(self, second):
         store, parts = self.store, self.parts
         subjects = {event.subject for event in parts.events.published}
-        told = {message.correlation_id for message in parts.bus.sent}
+        notified = {message.correlation_id for message in parts.bus.sent}
         rows = await store.work_items(BUCKET, *all_of(WorkItemKind.ERROR), 5000)
         listed = {listed_as(row, ProcessState.ERROR).order_id for row in rows}
         for name, order_id in self.others.items():
@@ -246,7 +246,7 @@ class Street(Scheduling):
             happened = {
                 "processed": processed,
                 "alert": f"orders/{order_id}" in subjects,
-                "notice": order_id in told,
+                "notice": order_id in notified,
                 "listed": order_id in listed,
                 "removed": order is None,
             }

@@ -89,12 +89,12 @@ def _table(request: Any, path: str) -> list[Call]:
 def _queue(request: Any, path: str) -> list[Call]:
     url = urlsplit(path)
     queue, _, messages = url.path.strip("/").partition("/")
-    asked = next((name for name in ("peekonly", "comp") if name in parse_qs(url.query)), "")
+    option = next((name for name in ("peekonly", "comp") if name in parse_qs(url.query)), "")
     return [
         Call(
             "queue",
             queue,
-            " ".join(filter(None, [request.method, messages.partition("/")[0], asked])),
+            " ".join(filter(None, [request.method, messages.partition("/")[0], option])),
         )
     ]
 

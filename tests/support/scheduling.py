@@ -52,7 +52,7 @@ class Scheduling:
                 if need not in {definition.name for definition in extra}
             ),
         )
-        self.numbers, self.said = iter(range(10**9)), {}
+        self.numbers, self.reported = iter(range(10**9)), {}
         there = app(self.parts, buckets=buckets)
         self.store, self.agent_health = there.engine.store, there.engine.agent_health
 
@@ -119,16 +119,16 @@ class Scheduling:
     async def keep_busy(self, *agents):
         """Let the agents say once and for all that they begin as much as they may be asked."""
         for agent in agents or [name for names in self.offers.values() for name in names]:
-            said = AgentHealth(
+            report = AgentHealth(
                 agent=agent, instance="busy", at=self.now + timedelta(days=365), rate=1e6
             )
-            await self.agent_health.publish(said)
+            await self.agent_health.publish(report)
 
     async def tell(self, agent, instance="1", **how):
         """Let an instance of the agent publish how it is doing."""
-        said = AgentHealth(agent=agent, instance=instance, at=self.now, **how)
-        await self.agent_health.publish(said, self.said.get((agent, instance)))
-        self.said[agent, instance] = said
+        report = AgentHealth(agent=agent, instance=instance, at=self.now, **how)
+        await self.agent_health.publish(report, self.reported.get((agent, instance)))
+        self.reported[agent, instance] = report
 
 
 @dataclass

@@ -230,11 +230,11 @@ NOBODY = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 def reply(order_id, **changes):
     """A payment agent's answer."""
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
-    said = {
+    content = {
         "outcome": "completed",
         "completeBy": (datetime.now(UTC) + timedelta(minutes=5)).isoformat(),
     }
-    return json.dumps({"schemaVersion": 1, **named, **said, **changes})
+    return json.dumps({"schemaVersion": 1, **named, **content, **changes})
 
 
 BAD_MESSAGES = {
@@ -417,11 +417,11 @@ async def attempt_under_way(client, order_id):
 async def alerts_of_refusals(client, count):
     """Whether an alert has come for each."""
     _, answer = await client.request("GET", "/api/operator/alerts")
-    told = [
+    alerts = [
         alert for alert in answer["alerts"] if alert["type"] == "OrderProcessing.SubmissionRejected"
     ]
-    assert len(told) >= count, told
-    return told
+    assert len(alerts) >= count, alerts
+    return alerts
 
 
 async def submit(stack, bodies):

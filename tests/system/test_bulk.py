@@ -14,8 +14,8 @@ from functions_alone.tests.support.waiting import eventually
 from tests.support.apps import app
 from tests.support.builders import orders, some, steps
 from tests.support.client import KILLED, PATIENT, events
-from tests.support.doors import CommandLine
 from tests.support.inspection import states_of, unfinished
+from tests.support.interfaces import CommandLine
 from tests.support.scale import NIGHTLY
 from tests.support.stacks import APP, running
 from tests.support.submitting import new_order_id
@@ -140,12 +140,12 @@ async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
     needed = await in_error(stack, 2, reason, is_needed=True)
     operator = CommandLine(client)
     cause = f"refused: {reason}"
-    meant = ("--cause", cause, "--until", (datetime.now(UTC) - timedelta(seconds=30)).isoformat())
-    code, out, _ = await operator.run("bulk", "skip", *meant, "--go", *SIGNED)
+    options = ("--cause", cause, "--until", (datetime.now(UTC) - timedelta(seconds=30)).isoformat())
+    code, out, _ = await operator.run("bulk", "skip", *options, "--go", *SIGNED)
     assert code == 0
     assert f"{needed[0]}: capture cannot be done without what payment answers" in out
     assert "3 done, 2 refused, 0 changed" in out
-    code, out, _ = await operator.run("bulk", "cancel", *meant, "--go", *SIGNED)
+    code, out, _ = await operator.run("bulk", "cancel", *options, "--go", *SIGNED)
     assert "2 done, 0 refused, 0 changed" in out
     for order_id in ids:
         order = await client.until(order_id, "Processed")

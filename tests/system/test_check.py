@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.doors import CommandLine
+from tests.support.interfaces import CommandLine
 
 
 @pytest.mark.soak

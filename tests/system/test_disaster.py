@@ -10,7 +10,7 @@ import pytest
 from functions_alone.ports import Ports
 from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, PATIENT, QUICK
-from tests.support.doors import CommandLine
+from tests.support.interfaces import CommandLine
 from tests.support.reading import Shell, answered, asks_only, steps, with_operators
 from tests.support.stacks import running
 
@@ -70,11 +70,11 @@ async def test_the_page_about_disasters_does_what_it_says(tmp_path):
     assert followed == 3
 
 
-async def told(client, *words):
+async def run_command(client, *words):
     """What the command line says; it ends well."""
-    code, said, why = await CommandLine(client).run(*words, "-m", "the tables are gone")
+    code, output, why = await CommandLine(client).run(*words, "-m", "the tables are gone")
     assert code == 0, why
-    return said
+    return output
 
 
 @pytest.mark.soak
@@ -88,10 +88,10 @@ async def test_steps_of_an_old_copy_go_to_an_operator_where_services_have_forgot
         await client.fault("down")
         order_id = await client.place()
         await eventually(lambda: stock_is_reserved(client, order_id))
-        await told(client, "export", str(file))
+        await run_command(client, "export", str(file))
     made_old(file, days=2)
     async with running(tmp_path / "two", app=FORGETFUL, settings=QUICK) as (_, client):
-        await told(client, "restore", str(file))
+        await run_command(client, "restore", str(file))
         for step in ("payment", "shipment", "capture"):
             order = await client.until(order_id, "Error")
             assert step in order["history"][-1]["detail"]

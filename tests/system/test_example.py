@@ -61,8 +61,8 @@ async def test_the_customer_follows_the_order_without_seeing_internals(client):
     await client.until(order_id, "Processed")
     status, view = await client.request("GET", f"/api/orders/{order_id}", key=False)
     assert status == 200
-    told = {"look", "line", "next"}
-    assert set(view) == {"orderId", "processState", "placedAt", "updatedAt", "steps"} | told
+    texts = {"look", "line", "next"}
+    assert set(view) == {"orderId", "processState", "placedAt", "updatedAt", "steps"} | texts
     assert view["look"] == "processed"
     assert [(step["name"], step["state"], step["look"]) for step in view["steps"]] == [
         (name, "Completed", "processed") for name in ("stock", "payment", "shipment", "capture")

@@ -24,16 +24,16 @@ PURCHASE = {
 @pytest.fixture
 async def generated(client, tmp_path, monkeypatch):
     """What the generator makes of the description that the app gives; it complains of nothing."""
-    _, told = await client.request("GET", "/api/openapi.json", key=False)
-    (tmp_path / "openapi.json").write_text(json.dumps(told))
+    _, description = await client.request("GET", "/api/openapi.json", key=False)
+    (tmp_path / "openapi.json").write_text(json.dumps(description))
     generator = await asyncio.create_subprocess_exec(
         TOOLS / "openapi-python-client", "generate", "--path", "openapi.json",
         "--meta", "none", "--output-path", NAME, "--fail-on-warning",
         cwd=tmp_path, env=os.environ | {"PATH": f"{TOOLS}:{os.environ['PATH']}"},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await generator.communicate()
-    assert generator.returncode == 0, said.decode()
+    output, _ = await generator.communicate()
+    assert generator.returncode == 0, output.decode()
     monkeypatch.syspath_prepend(tmp_path)
     yield import_module(f"{NAME}.client")
     for module in [name for name in sys.modules if name.partition(".")[0] == NAME]:

@@ -9,7 +9,7 @@ import inspect
 import pytest
 
 from development.business import named
-from tests.support.claiming import GRACE, HOUSE, PICTURES, GrownClaim
+from tests.support.claiming import COSTLY, GRACE, PICTURES, GrownClaim
 from tests.support.client import QUICK
 from tests.support.stacks import running
 
@@ -32,12 +32,12 @@ async def a_customer_who_says_nothing_is_reminded_twice(claim):
     slow = GrownClaim(claim.stack, claim.client)
     for reminded in (claim, slow):
         await reminded.submit()
-    for asked in (1, 2, 3):
+    for requests in (1, 2, 3):
         for reminded in (claim, slow):
-            await reminded.awaits("photographs", asked)
-        if asked == 3:
+            await reminded.awaits("photographs", requests)
+        if requests == 3:
             await slow.answer("photographs", answer=PICTURES)
-        for reminded in (claim, slow) if asked < 3 else (claim,):
+        for reminded in (claim, slow) if requests < 3 else (claim,):
             await reminded.time_is_up("photographs")
     order = await claim.is_undone()
     assert happened(order).count(("step-started", "photographs")) == 3
@@ -48,24 +48,24 @@ async def a_customer_who_says_nothing_is_reminded_twice(claim):
 async def photographs_are_checked(claim):
     """And come over a link, without a key."""
     await (await claim.submit()).awaits("photographs")
-    status, said = await claim.ask(
+    status, answer = await claim.ask(
         "POST", "answers/photographs", operator="grace", answer={"urls": []}
     )
-    assert (status, said["faults"][0].partition(":")[0]) == (400, "answer.urls")
+    assert (status, answer["faults"][0].partition(":")[0]) == (400, "answer.urls")
     _, link = await claim.ask("POST", "answers/photographs/link", **GRACE)
     path = link["callbackUrl"].removeprefix(claim.client.url)
     status, shown = await claim.client.request("GET", path, key=False)
     assert (status, shown["isOpen"]) == (200, True)
     for expected in ("recorded", "known"):
-        status, said = await claim.client.request(
+        status, answer = await claim.client.request(
             "POST", path, key=False, json={"answer": PICTURES}
         )
-        assert (status, said["status"]) == (200, expected)
+        assert (status, answer["status"]) == (200, expected)
     await claim.ends("Processed")
 
 
 async def above_the_limit_a_person_approves(claim):
-    await (await claim.submit(HOUSE)).photographed()
+    await (await claim.submit(COSTLY)).photographed()
     await claim.awaits("approval")
     assert await claim.effects() == ["assess", "screen"]
     await claim.answer("approval", answer={"limit": "50000.00"})
@@ -89,12 +89,12 @@ async def the_bank_pays_later(claim):
 async def past_the_payment_there_is_no_way_back(claim):
     await (await (await claim.fault("bank", "late", "pay", latencyMs=9000)).submit()).photographed()
     await claim.ends("Error", "failed")
-    status, said = await claim.ask("POST", "cancel", **GRACE)
-    assert (status, "past its point of no return: pay" in said["detail"]) == (409, True)
+    status, answer = await claim.ask("POST", "cancel", **GRACE)
+    assert (status, "past its point of no return: pay" in answer["detail"]) == (409, True)
     assert await claim.effects("assessor") == ["assess"]
 
 
-async def a_claim_is_paid_even_if_nobody_can_be_told(claim):
+async def a_claim_is_paid_even_if_nobody_can_be_notified(claim):
     """With an answer by the queue, which was there before the claim was recorded."""
     await claim.fault("post", "reject", "tell")
     await claim.answer_by_queue("photographs", answer=PICTURES)

@@ -118,10 +118,10 @@ class ForAReminder(Waiting):
         await self.time_is_up("photographs", SOON)
 
     async def goes_on(self):
-        await self.awaits("photographs", asked=2)
+        await self.awaits("photographs", requests=2)
         await super().goes_on()
-        told = [entry["detail"] for entry in (await self.look())["history"]]
-        assert sum("the answer to photographs is awaited" in detail for detail in told) == 2
+        details = [entry["detail"] for entry in (await self.look())["history"]]
+        assert sum("the answer to photographs is awaited" in detail for detail in details) == 2
 
 
 KINDS = (ForAnAnswer, ForADate, ForACooldown, ForTheBank, Held, ForAReminder)

@@ -148,15 +148,17 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
     (order_id,) = await submit_new(stack, 1)
     log = AlertLog(TableTransactions(partial(connections.table, "alerts")))
 
-    async def told():
+    async def alerts_are_recorded():
         alerts = [alert.event for alert in await log.newest(50)]
         stalled = {
             event.subject: event.data["orders"]
             for event in alerts
             if event.type == "OrderProcessing.Stalled"
         }
-        told.__name__ = f"{order_id} and the supervisor stand still; alerts are for {stalled}"
+        alerts_are_recorded.__name__ = (
+            f"{order_id} and the supervisor stand still; alerts are for {stalled}"
+        )
         waits = {f"orders-waiting/{capability}": [order_id] for capability in NEEDED}
         return stalled == {"supervisor": []} | waits
 
-    await eventually(told)
+    await eventually(alerts_are_recorded)

@@ -94,18 +94,20 @@ async def live_through(outage, folder):
         await client.fault("slow", SLOW, latencyMs=SLOW_MILLISECONDS)
         async with orders_placed(client) as placed:
             await some_are_processed(client, placed, after=0)
-            told = await some_at_work_and_some_waiting(stack, client)
+            unfinished = await some_at_work_and_some_waiting(stack, client)
             began = datetime.now(UTC)
             async with outage.take(stack):
                 gone, known = datetime.now(UTC), len(placed)
                 await asyncio.sleep(AWAY_SECONDS)  # the outage itself
                 assert len(placed) > known or not outage.takes_orders
             await some_are_processed(client, placed, after=len(placed))
-        every = [*resting, *told, *placed]
+        every = [*resting, *unfinished, *placed]
         await all_have_ended(client, every)
         orders = await orders_of(client, every)
         nothing_is_charged(orders, began, gone)
-        assert {in_flight(order, began, began) for order in orders if order["orderId"] in told} == {
+        assert {
+            in_flight(order, began, began) for order in orders if order["orderId"] in unfinished
+        } == {
             True,
             False,
         }
@@ -121,8 +123,8 @@ async def live_through(outage, folder):
         assert {order_id: effects.get(order_id, []) for order_id in every} == dict.fromkeys(
             every, DONE
         ) | other
-        await eventually(partial(operators_are_told, client, refused))
-        await eventually(partial(Mailbox(stack).tells, STORY, told))
+        await eventually(partial(operators_have_alerts, client, refused))
+        await eventually(partial(Mailbox(stack).tells, STORY, unfinished))
         assert await poisoned(stack) == []
 
 
@@ -279,9 +281,9 @@ def at(entry):
     return datetime.fromisoformat(entry["at"])
 
 
-async def operators_are_told(client, refused):
+async def operators_have_alerts(client, refused):
     """Whether there is one alert for each of these orders, and no other."""
     _, answer = await client.request("GET", "/api/operator/alerts?limit=200")
-    told = sorted(alert["subject"].removeprefix("orders/") for alert in answer["alerts"])
-    assert told == sorted(refused)
+    named = sorted(alert["subject"].removeprefix("orders/") for alert in answer["alerts"])
+    assert named == sorted(refused)
     return True

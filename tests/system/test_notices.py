@@ -45,13 +45,13 @@ async def test_an_order_that_is_undone_says_so(client, stack):
     await submit(stack, order_id, workflow="order", replyTo=REPLY_TO)
     mailbox = Mailbox(stack)
 
-    async def told():
+    async def notice_has_come():
         await mailbox.read()
         story = mailbox.story_of(order_id)
         assert "order-undone" in story
         return story
 
-    await eventually(told)
+    await eventually(notice_has_come)
     (last,) = [
         notice
         for notice in mailbox.received[order_id].values()

@@ -7,8 +7,8 @@ import pytest
 from engine.concurrency import run_all
 from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, claims_and_recoveries_alternate, events
-from tests.support.doors import Http, doors
 from tests.support.failing import OPERATIONS, ended, fault, place, standing, steps_of
+from tests.support.interfaces import Http, interfaces
 from tests.support.scale import in_soak
 from tests.support.submitting import new_order_id, submit
 
@@ -33,13 +33,13 @@ async def failed_at(client, stack, step, mode):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-@pytest.mark.parametrize("door", ["http", *in_soak("command line"), LATE])
+@pytest.mark.parametrize("interface", ["http", *in_soak("command line"), LATE])
 async def test_from_every_failed_state_an_operator_gets_the_order_to_its_right_end(
-    client, stack, door
+    client, stack, interface
 ):
     """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
-    modes = ("hang",) if door == "http, late" else ("reject",)
-    operator = doors(client)[door.partition(",")[0]]
+    modes = ("hang",) if interface == "http, late" else ("reject",)
+    operator = interfaces(client)[interface.partition(",")[0]]
     cases = [(step, mode, way) for step in OPERATIONS for mode in modes for way in WAYS]
     wrong = await run_all(
         (put_right(client, stack, operator, case) for case in cases), at_most=AT_ONCE
@@ -113,10 +113,10 @@ async def undone(client, order_id):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
-@pytest.mark.parametrize("door", ["http", *in_soak("command line")])
-async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, stack, door):
+@pytest.mark.parametrize("interface", ["http", *in_soak("command line")])
+async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, stack, interface):
     """Resubmitted once it works again; skipped when somebody voided the payment at the bank."""
-    operator, ids = doors(client)[door], {}
+    operator, ids = interfaces(client)[interface], {}
     for way in ("resubmit", "skip"):
         ids[way] = new_order_id()
         await fault(client, "shipment", "reject", ids[way])
@@ -224,13 +224,13 @@ async def cancelled_after(client, stack, version):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-@pytest.mark.parametrize("door", ["http", *in_soak("command line")])
-async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack, door):
+@pytest.mark.parametrize("interface", ["http", *in_soak("command line")])
+async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack, interface):
     """Whatever is processed or undone stays so."""
     done = await place(stack, "order")
     await client.until(done, "Processed")
     gone = await failed_at(client, stack, "capture", "reject")
-    operator = doors(client)[door]
+    operator = interfaces(client)[interface]
     assert await operator.act("cancel", gone) == ""
     await undone(client, gone)
     before = [await client.order(order_id) for order_id in (done, gone)]
@@ -241,12 +241,12 @@ async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack, doo
 
 
 @pytest.mark.proves("OPR-7", "OPR-8")
-@pytest.mark.parametrize("door", ["http", *in_soak("command line")])
+@pytest.mark.parametrize("interface", ["http", *in_soak("command line")])
 async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release(
-    client, stack, door
+    client, stack, interface
 ):
     """The step that runs is answered, and the next one waits; meanwhile the order is listed as held."""
-    operator, order_id = doors(client)[door], new_order_id()
+    operator, order_id = interfaces(client)[interface], new_order_id()
     await fault(client, "payment", "down", order_id)
     await submit(stack, order_id, workflow="order")
     await client.until(order_id, "Processing")

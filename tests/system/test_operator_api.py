@@ -22,8 +22,8 @@ from engine.runtime.api import http_functions
 from functions_alone.tests.support.waiting import PATIENCE_SECONDS, eventually
 from testkit.memory import in_memory
 from tests.support.apps import app
-from tests.support.doors import CommandLine
 from tests.support.failing import fault
+from tests.support.interfaces import CommandLine
 from tests.support.submitting import new_order_id, submit
 
 ROOT = Path(__file__).parent.parent.parent
@@ -156,7 +156,7 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
 @pytest.mark.soak
 async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
-    told = deepcopy(described())
+    schema = deepcopy(described())
     ids = [await order_in_error(client, stack), await client.place("TEA-SENCHA"), new_order_id()]
     known = {
         "orderId": ids,
@@ -166,33 +166,33 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
         "messageId": [await poison_message(client, stack) for _ in range(3)],
         "copy": ["a" * 32],
     }
-    calls = (call for path in told["paths"].values() for call in path.values())
+    calls = (call for path in schema["paths"].values() for call in path.values())
     for parameter in (argument for call in calls for argument in call.get("parameters", ())):
         if parameter["in"] == "path":
             parameter["schema"] = {
                 "anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]
             }
-    (tmp_path / "openapi.json").write_text(json.dumps(told))
-    code, said = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url)
-    assert code == 0, said
+    (tmp_path / "openapi.json").write_text(json.dumps(schema))
+    code, output = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url)
+    assert code == 0, output
 
 
 @pytest.mark.soak
 async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     """So the test above can fail: the description forgets one field, and one status."""
-    told = deepcopy(described())
-    del told["components"]["schemas"]["OrderList"]["properties"]["continuation"]
-    told["paths"] = {
-        path: calls for path, calls in told["paths"].items() if path == "/api/operator/orders"
+    schema = deepcopy(described())
+    del schema["components"]["schemas"]["OrderList"]["properties"]["continuation"]
+    schema["paths"] = {
+        path: calls for path, calls in schema["paths"].items() if path == "/api/operator/orders"
     }
-    del told["paths"]["/api/operator/orders"]["get"]["responses"]["400"]
-    (tmp_path / "openapi.json").write_text(json.dumps(told))
-    code, said = await schemathesis(
+    del schema["paths"]["/api/operator/orders"]["get"]["responses"]["400"]
+    (tmp_path / "openapi.json").write_text(json.dumps(schema))
+    code, output = await schemathesis(
         tmp_path, client, "openapi.json", "--url", client.url, "--continue-on-failure"
     )
     assert code == 1
-    assert "Undocumented status code" in said
-    assert "Response violates schema" in said
+    assert "Undocumented status code" in output
+    assert "Response violates schema" in output
 
 
 async def schemathesis(folder, client, *arguments):
@@ -218,8 +218,8 @@ async def schemathesis(folder, client, *arguments):
         "--generation-database", "none",
         cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await process.communicate()
-    return process.returncode, said.decode()
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
 
 
 @pytest.mark.proves("OPR-3")
@@ -281,7 +281,7 @@ async def test_the_command_line_tells_a_wrong_key_from_an_app_that_is_away(clien
     assert (code, "cannot be reached" in err) == (3, True)
 
 
-async def test_the_command_line_watches_until_it_is_told_to_stop(client, stack):
+async def test_the_command_line_watches_until_it_is_stopped(client, stack):
     """It shows the order anew as it changes."""
     order_id = await order_in_error(client, stack)
     watching = await CommandLine(client).start("show", order_id, "--watch", "0.2")

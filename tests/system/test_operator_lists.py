@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from functions_alone.tests.support.waiting import eventually
-from tests.support.doors import CommandLine
 from tests.support.failing import fault, steps_of
+from tests.support.interfaces import CommandLine
 from tests.support.submitting import new_order_id, submit
 
 GRACE = {"operator": "grace", "note": "I call the bank"}
@@ -188,10 +188,12 @@ async def test_an_order_explains_itself_while_things_happen_to_it(client, stack)
     await submit(stack, order_id, workflow="payment-short")
 
     async def explained(actor):
-        status, said = await client.request("GET", f"/api/operator/orders/{order_id}/explain")
-        assert status == 200, said
-        assert said["nextActor"] == actor, said
-        return said
+        status, explanation = await client.request(
+            "GET", f"/api/operator/orders/{order_id}/explain"
+        )
+        assert status == 200, explanation
+        assert explanation["nextActor"] == actor, explanation
+        return explanation
 
     waits = await eventually(lambda: explained("agent"))
     order = await client.order(order_id)

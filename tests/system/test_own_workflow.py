@@ -10,8 +10,8 @@ import pytest
 from functions_alone.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
 from tests.support.another_business import copy_of_tree
-from tests.support.doors import CommandLine
 from tests.support.failing import ended
+from tests.support.interfaces import CommandLine
 from tests.support.reading import follow, steps
 from tests.support.stacks import running
 from tests.support.submitting import new_order_id
@@ -120,12 +120,12 @@ async def test_the_check_of_a_deployment_works_with_claims(claims):
     assert (code, err) == (0, "")
     done = [line.removeprefix("ok  ").partition(":")[0] for line in out.splitlines()]
     assert done == ["health", "order", "failure", "alert", "resubmit"]
-    _, told = await client.request("GET", "/simulator")
-    assert {service["name"]: service["faults"] for service in told["services"]} == {
+    _, simulator = await client.request("GET", "/simulator")
+    assert {service["name"]: service["faults"] for service in simulator["services"]} == {
         "assessor": [],
         "bank": [],
     }
-    assert told["marks"] == []
+    assert simulator["marks"] == []
 
 
 ENDPOINT = "/api/workflows/claim/orders"
@@ -133,7 +133,7 @@ ENDPOINT = "/api/workflows/claim/orders"
 
 @pytest.mark.soak
 @pytest.mark.proves("SUB-8")
-async def test_a_claim_that_came_through_the_door_is_cancelled_there(claims):
+async def test_a_claim_that_came_through_the_endpoint_is_cancelled_there(claims):
     """While its approval is under way, which is withdrawn; sent twice, it is one claim."""
     _, client = claims
     slow = {"mode": "slow", "latencyMs": 2000, "match": {"action": "approve"}}

@@ -53,7 +53,7 @@ class Recorder(AioHttpTransport):
         return Counter((method, target) for method, target, _ in self.requests)
 
     def filters(self):
-        return [asked for _, _, asked in self.requests if asked]
+        return [query for _, _, query in self.requests if query]
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     assert len(filters) == 8 * len(("poll", "sweep", "what waits", "relay", "list")) + len(
         ["health of the agents"]
     )
-    assert [asked for asked in filters if not RANGE.match(asked)] == []
+    assert [query for query in filters if not RANGE.match(query)] == []
 
     await fill(app.engine.store, finished)
     recorder.requests.clear()
@@ -136,8 +136,8 @@ async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
     app, recorder, _ = periodic
     recorder.requests.clear()
     assert (await app.operations.services.overview.last_hour()).minutes == []
-    (asked,) = recorder.filters()
-    assert RANGE.match(asked)
+    (query,) = recorder.filters()
+    assert RANGE.match(query)
 
 
 async def end(store, order_id):
@@ -165,8 +165,10 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
             entry=HistoryEntry(at=utc_now(), actor="t", events=some("claimed")),
         )
     )
-    said = AgentHealth(agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after))
-    await app.engine.agent_health.publish(said)
+    report = AgentHealth(
+        agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after)
+    )
+    await app.engine.agent_health.publish(report)
     recorder.requests.clear()
     assert await supervises.sweep() == 1
     assert recorder.operations() == {

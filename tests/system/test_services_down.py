@@ -72,18 +72,18 @@ def claims(orders):
 async def opened_until(client, agent, meanwhile=None):
     """Wait until the agent tells that its circuit is open; return until when."""
 
-    async def told():
+    async def is_open():
         if meanwhile:
             await meanwhile()
         _, overview = await client.request("GET", "/api/operator/overview")
-        told.__name__ = f"the circuit of {agent} is open; agents say {overview['agents']}"
+        is_open.__name__ = f"the circuit of {agent} is open; agents say {overview['agents']}"
         return [
             breaker["openUntil"]
             for breaker in overview["agents"]
             if breaker["agent"] == agent and breaker["openUntil"]
         ]
 
-    return datetime.fromisoformat((await eventually(told))[0])
+    return datetime.fromisoformat((await eventually(is_open))[0])
 
 
 async def latency(stack, client):

@@ -56,7 +56,7 @@ async def in_flight(client):
     return orders
 
 
-async def told(stack, step):
+async def run_commands_of(stack, step):
     """Run each command that a step of the chapter names for operators; all of them end well."""
     text = re.search(
         rf"^\d\. \*\*{step}\.\*\*(.*?)(?=^\d\. |^A version)", CHAPTER, re.MULTILINE | re.DOTALL
@@ -102,7 +102,7 @@ async def is_left_to_newer(client, order_id):
 async def test_an_upgrade_and_the_way_back_lose_nothing_and_do_nothing_twice(tmp_path, replace_all):
     """Each order goes on in the version on which it began; what only the newer one knows waits for it."""
     async with running(tmp_path, hosts=HOSTS, settings=SETTINGS) as (stack, client):
-        await told(stack, "Before")
+        await run_commands_of(stack, "Before")
         await client.fault("hang", SLOW)
         of_old, held = await in_flight(client), await in_flight(client)
         await act(client, "hold", held)
@@ -112,7 +112,7 @@ async def test_an_upgrade_and_the_way_back_lose_nothing_and_do_nothing_twice(tmp
         await client.fault("none", SLOW)
         await until_processed(client, of_old)
         await act(client, "expedite", held)
-        await told(stack, "After")
+        await run_commands_of(stack, "After")
         await client.fault("hang", SLOW)
         of_new = await in_flight(client)
 

@@ -26,7 +26,7 @@ from shop.business import SHOP
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap, functions
 
-MEANT_FOR = {
+VALUES = {
     "REPLY_MARGIN_SECONDS": "1.5",
     "REMOTE_CALL_TIMEOUT_SECONDS": "11",
     "CIRCUIT_ORDERS": "12",
@@ -117,8 +117,8 @@ async def test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_awa
     with patch.dict(engine.runtime.functions._away, clear=True), caplog.at_level(logging.WARNING):
         for timer in timers.values():
             await timer.handler(None)
-    told = [record.function for record in caplog.records if record.message == "outage.began"]
-    assert sorted(told) == sorted(timers)
+    interrupted = [record.function for record in caplog.records if record.message == "outage.began"]
+    assert sorted(interrupted) == sorted(timers)
     assert "supervisor_sweep" in timers
 
 
@@ -146,9 +146,7 @@ def test_without_the_schedule_of_the_supervisor_the_app_does_not_start(settings,
 
 @pytest.mark.proves("AGT-10", "WRK-2")
 @pytest.mark.parametrize(("of_a_process", "usual"), [("", 7), ("5", 5)])
-def test_how_much_may_be_asked_of_a_service_is_a_setting(
-    settings, monkeypatch, of_a_process, usual
-):
+def test_the_limit_of_calls_to_a_service_is_a_setting(settings, monkeypatch, of_a_process, usual):
     """By agent; others have what is usual, and no process has more under way than one may."""
     if of_a_process:
         monkeypatch.setenv("MAX_CONCURRENT_CALLS", of_a_process)
@@ -205,7 +203,7 @@ def test_both_ways_to_the_payment_provider_share_its_keys():
 
 def test_every_setting_reaches_what_goes_by_it(settings, monkeypatch):
     """And nothing else: no two of these values are alike."""
-    for name, value in MEANT_FOR.items():
+    for name, value in VALUES.items():
         monkeypatch.setenv(name, value)
     app = made()
     agent, submission = app.engine.agent(app.engine.agents[0]), app.engine.submission
@@ -244,7 +242,7 @@ def test_health_asks_all_that_the_app_cannot_work_without(settings):
 NO_TEATIME = Fault(FaultCode.UNKNOWN_WORKFLOW, "default_workflow", workflow="teatime")
 
 
-def test_a_default_that_is_no_workflow_is_told_at_the_start(settings):
+def test_a_default_that_is_no_workflow_is_reported_at_the_start(settings):
     """And not of each submission that names none."""
     with pytest.raises(DeclarationError) as caught:
         bootstrap(
@@ -253,7 +251,7 @@ def test_a_default_that_is_no_workflow_is_told_at_the_start(settings):
     assert caught.value.faults == [NO_TEATIME]
 
 
-def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
+def test_a_sample_that_cannot_be_placed_is_reported_at_the_start(settings):
     """With every fault of it, and not of the first one that is placed."""
     business = replace(SHOP, sample=Sample(payload={"items": []}, workflow="teatime"))
     with pytest.raises(DeclarationError) as caught:
@@ -309,7 +307,7 @@ FAULTY_AGENTS = {
 
 
 @pytest.mark.parametrize("label", FAULTY_AGENTS)
-def test_an_agent_that_cannot_work_is_told_at_the_start(settings, label):
+def test_an_agent_that_cannot_work_is_reported_at_the_start(settings, label):
     """With all else that is wrong, also if this deployment does without it."""
     agent, fault = FAULTY_AGENTS[label]
     business = replace(SHOP, agents=[*SHOP.agents, agent], default_workflow="teatime")

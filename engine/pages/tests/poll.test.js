@@ -24,12 +24,12 @@ test("a mistake of the page itself is told as a problem, and it is asked again",
   const document = { hidden: false, addEventListener: () => {} };
   Object.defineProperty(globalThis, "document", { value: document, configurable: true });
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const told = context.mock.fn();
+  const shown = context.mock.fn();
   const ask = context.mock.fn(async () => {
     throw new TypeError("reading 'Error'");
   });
-  await new Poll(ask, told).run();
-  assert.deepEqual(told.mock.calls[0].arguments[0].faults, ["TypeError: reading 'Error'"]);
+  await new Poll(ask, shown).run();
+  assert.deepEqual(shown.mock.calls[0].arguments[0].faults, ["TypeError: reading 'Error'"]);
   context.mock.timers.tick(3_000);
   assert.equal(ask.mock.callCount(), 2);
 });

@@ -38,9 +38,9 @@ test("an order that takes no answer has no such section", () => {
 });
 
 test("the question is shown as it is, or it is said that it cannot be", () => {
-  const asked = { question: { text: "Please <b>send</b>" }, until: UNTIL, requestsSent: 1, asks: 3 };
-  assert.match(textOf(question(asked)), /Asked 1 of 3 times.*"text": "Please <b>send<\/b>"/s);
-  assert.match(textOf(question({ ...asked, question: null })), /not without personal data/);
+  const answer = { question: { text: "Please <b>send</b>" }, until: UNTIL, requestsSent: 1, asks: 3 };
+  assert.match(textOf(question(answer)), /Asked 1 of 3 times.*"text": "Please <b>send<\/b>"/s);
+  assert.match(textOf(question({ ...answer, question: null })), /not without personal data/);
 });
 
 test("the form of an answer has its fields, and can be sent once they are filled in", () => {
@@ -81,8 +81,8 @@ const press = async (dialog, name) => {
 
 test("a typed answer is kept through all that leaves the step open, until it is taken or refused", async (context) => {
   const document = giveDocument();
-  const said = { fields: ["limit"], question: {}, until: UNTIL, requestsSent: 1, asks: 3, callbackUrl: "https://example.com/a" };
-  context.mock.method(globalThis, "fetch", async () => Response.json(said));
+  const answer = { fields: ["limit"], question: {}, until: UNTIL, requestsSent: 1, asks: 3, callbackUrl: "https://example.com/a" };
+  context.mock.method(globalThis, "fetch", async () => Response.json(answer));
   const typed = async () => {
     const dialog = await dialogOf("answer", document);
     const { value } = dialog.all("textarea")[0];

@@ -8,9 +8,9 @@ import { send, sinceActing } from "../static/session.js";
 import { giveStorage } from "../../../engine/pages/tests/support.js";
 
 test("nothing of what was answered is left on the disk", async (context) => {
-  const asked = context.mock.method(globalThis, "fetch", async () => Response.json({}));
+  const calls = context.mock.method(globalThis, "fetch", async () => Response.json({}));
   await call("/api/operator/orders");
-  assert.equal(asked.mock.calls[0].arguments[1].cache, "no-store");
+  assert.equal(calls.mock.calls[0].arguments[1].cache, "no-store");
 });
 
 test("a call that never ends is given up in time, and says so", async (context) => {

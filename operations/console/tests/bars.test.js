@@ -34,9 +34,9 @@ const history = [
 
 test("what was not tried is no answer that came too late, and waiting is told", () => {
   const [picture] = all(bars({ situation: "under way", steps: [waits], history }), "svg").slice(1);
-  const said = picture.props["aria-label"];
-  assert.match(said, /no answer in time after 5\.0 s; waited 2\.0 s; attempt 2/);
-  assert.match(said, /waited, not tried after 1\.0 s: circuit open; waited 5\d\.\d s$/);
+  const label = picture.props["aria-label"];
+  assert.match(label, /no answer in time after 5\.0 s; waited 2\.0 s; attempt 2/);
+  assert.match(label, /waited, not tried after 1\.0 s: circuit open; waited 5\d\.\d s$/);
   assert.deepEqual(
     all(picture, "g").map(({ props }) => props.class),
     ["again", "waited"],

@@ -56,8 +56,8 @@ test("each number leads to the list of its orders, of that hour", () => {
     lists: { Stuck: { title: "Stuck", mark: "error", parts: [], waitsForOperator: true } },
   });
   const links = all(charts({ ...HOUR, minutes: [minute(0, 3, 1, {}, 2)] }), "a");
-  const said = links.map((link) => [textOf(link), new URLSearchParams(link.props.href.split("?")[1]).get("state")]);
-  assert.deepEqual(said, [
+  const states = links.map((link) => [textOf(link), new URLSearchParams(link.props.href.split("?")[1]).get("state")]);
+  assert.deepEqual(states, [
     ["3 orders processed", "Processed"],
     ["2 orders undone", "Undone"],
     ["1 order came to need you", "Stuck"],

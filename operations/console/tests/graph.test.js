@@ -60,14 +60,14 @@ test("the picture is told in words", () => {
 });
 
 test("a box that is too narrow for its word has the mark alone", () => {
-  const words = (room) => all(graph([step("a"), step("b"), step("c")], false, room), "text").map(textOf);
+  const words = (space) => all(graph([step("a"), step("b"), step("c")], false, space), "text").map(textOf);
   assert.deepEqual(words(1000), ["a", "Not started", "b", "Not started", "c", "Not started"]);
   assert.deepEqual(words(300), ["a", "b", "c"]);
 });
 
 test("where there is less room, boxes are narrower, but not so narrow that their words do not fit", () => {
   const steps = [step("stock"), step("payment"), step("shipment", "stock", "payment")];
-  const width = (...room) => graph(steps, ...room).props.width;
+  const width = (...space) => graph(steps, ...space).props.width;
   assert.equal(width(false, 358), 358);
   assert.equal(width(false, 100), 2 * 96 + 20 + 2);
   assert.equal(width(false, 1000), 2 * 180 + 20 + 2);

@@ -23,9 +23,9 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 beforeEach(() => {
   giveStorage();
   shown = [];
-  const asked = new Promise((resolve) => (answer = () => resolve(undefined)));
+  const answered = new Promise((resolve) => (answer = () => resolve(undefined)));
   globalThis.fetch = async () => {
-    await asked;
+    await answered;
     return Response.json(ANSWERS);
   };
 });

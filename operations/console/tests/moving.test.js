@@ -39,11 +39,11 @@ const vocabulary = { orders: { runs: { word: "Runs", mark: "processing" } }, ste
 const drawn = (...moments) => moving({ vocabulary, moments, speed: 2 });
 
 test("a dot moves from place to place at its times, comes from the queue and stays where it ended", () => {
-  const asked = [{ agent: "payment", instance: null }];
+  const requests = [{ agent: "payment", instance: null }];
   const svg = drawn(
     moment(0, []),
     moment(5, [order("scheduler")]),
-    moment(10, [order("agent", asked)]),
+    moment(10, [order("agent", requests)]),
     moment(15, []),
   );
   assert.match(svg, /--all: 10\.0s/);

@@ -289,12 +289,12 @@ test("a story is not offered where nothing of it can happen", () => {
     const model = modelOf(answer([], live, { sample: { steps } }), null, HOW);
     return Object.keys(STORIES).filter((name) => STORIES[name].can(model));
   };
-  const [asked, paid] = [
+  const [waiting, paid] = [
     { name: "damage", services: [], waits: true },
     { name: "payment", services: ["payment"], waits: false },
   ];
-  assert.deepEqual(offered([asked, paid]), ["hangs", "dies"]);
-  assert.deepEqual(offered([asked]), []);
+  assert.deepEqual(offered([waiting, paid]), ["hangs", "dies"]);
+  assert.deepEqual(offered([waiting]), []);
   assert.deepEqual(offered([{ ...paid, waits: true }], { orders: null }), []);
 });
 
@@ -375,7 +375,7 @@ test("the host is killed that sweeps, if it has enough in its hands", async () =
     const model = modelOf(answer(orders, sweep(-1, 0)), null, HOW);
     const run = begun("dies", model, NOW);
     let pid;
-    await STORIES.dies.scenes[1].does({ kill: async (meant) => (pid = meant) }, model, run);
+    await STORIES.dies.scenes[1].does({ kill: async (killed) => (pid = killed) }, model, run);
     return pid;
   };
   assert.equal(await killed(held(ONE, ONE, ONE, TWO, TWO, TWO, TWO)), 1);
@@ -387,8 +387,8 @@ test("the end of a story says who is needed for what it left", () => {
   const last = { ...begun("dies", model, NOW), at: 4 };
   assert.equal(sceneOf(last).says(model, last), "All is done: none is lost, and none was done twice.");
   assert.match(sceneOf(last).says(model, { ...last, needed: 0 }), /But 1 order needs a person/);
-  const asked = modelOf(answer([order("a", "operator"), order("b", "outside")]), model, HOW);
-  assert.match(sceneOf(last).says(asked, last), /twice\. But 1 order waits for an answer from outside/);
+  const waiting = modelOf(answer([order("a", "operator"), order("b", "outside")]), model, HOW);
+  assert.match(sceneOf(last).says(waiting, last), /twice\. But 1 order waits for an answer from outside/);
 });
 
 test("the story of the host tells what the supervisor found", () => {

@@ -91,7 +91,7 @@ class Choice(Model):
     bags: int
 
 
-def asked() -> WorkflowDefinition:
+def asking() -> WorkflowDefinition:
     """Whose customer is asked before anything is reserved."""
     choice = StepDefinition(
         name="choice",
@@ -119,7 +119,7 @@ known = Workflows(
     slow_service(),
     resting(),
     restock(),
-    asked(),
+    asking(),
 )
 shop.business.SHOP = replace(MEASURED, workflows=known)
 app = load_app("shop.business:SHOP")

@@ -71,8 +71,8 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun(
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("notAttempted", "too many calls are in flight")
     assert not reply.circuit_open
-    (said,) = await agency.agent_health()
-    assert (said.begun, said.open_until) == ((agency.request.request_id,), None)
+    (report,) = await agency.agent_health()
+    assert (report.begun, report.open_until) == ((agency.request.request_id,), None)
     hangs.ends.set()
     await first
     assert len(hangs.calls) == 1
@@ -183,7 +183,7 @@ async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
 
 
 @pytest.mark.proves("AGT-8")
-async def test_after_the_time_that_a_service_asked_for_one_call_at_a_time_tries():
+async def test_after_the_pause_that_a_service_requested_one_call_at_a_time_tries():
     """It may ask again; once it has worked, all may call."""
     agency = Agency(in_flight=IN_FLIGHT)
     service = Throttled(agency)

@@ -181,12 +181,12 @@ async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(
 ):
     """One lost reply is nobody's fault; an order that loses each reply has to end in Error."""
     for attempt in (1, 2):
-        asked = request(attempt=attempt)
-        await reporter.request_started(asked)
-        reporter.answered(asked)
+        tried = request(attempt=attempt)
+        await reporter.request_started(tried)
+        reporter.answered(tried)
     clock.now += INTERVAL
-    await reporter.attempt_without_result(asked, "503")
-    assert recorded.rows[-1].begun == (asked.request_id,)
+    await reporter.attempt_without_result(tried, "503")
+    assert recorded.rows[-1].begun == (tried.request_id,)
 
 
 @pytest.mark.proves("AGT-10")
@@ -228,7 +228,7 @@ async def test_a_row_says_of_every_request_whether_a_gateway_answered(reporter, 
 
 
 @pytest.mark.proves("AGT-10", "ANS-8", "SUP-3")
-async def test_requests_that_wait_for_their_links_leave_room_for_others(reporter, recorded, clock):
+async def test_requests_that_wait_for_their_links_leave_slots_for_others(reporter, recorded, clock):
     """However many they are; one that no row can name costs no write."""
     waiting = [request(attempt=number) for number in range(2, MOST_BEGUN + 4)]
     for waiting_request in waiting:
@@ -244,7 +244,7 @@ async def test_requests_that_wait_for_their_links_leave_room_for_others(reporter
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")
-async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(
+async def test_a_request_that_was_tried_before_is_reported_before_it_is_called(
     reporter, recorded, clock
 ):
     """It may kill the process each time; what the row names already adds no other."""
@@ -255,7 +255,7 @@ async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(
 
 
 @pytest.mark.proves("AGT-10", "SUP-3", "FLT-2")
-async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_the_latest():
+async def test_a_request_that_kills_its_process_is_reported_the_second_time_at_the_latest():
     """The first time it may come within a second of another, and die before the next row."""
     agency = Agency()
     await agency.agent.handle(agency.request)
@@ -353,7 +353,9 @@ async def test_a_table_that_does_not_answer_stops_no_request_for_long(
 
 
 @pytest.mark.proves("AGT-8")
-async def test_an_open_circuit_is_told_to_all_who_ask_before_they_go_on(reporter, recorded, clock):
+async def test_an_open_circuit_is_reported_to_all_callers_before_they_continue(
+    reporter, recorded, clock
+):
     """In one row; each further one would say the same."""
     for number in range(10):
         with pytest.raises(TransientError), reporter.circuit.guard(f"order-{number}"):

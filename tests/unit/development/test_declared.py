@@ -209,7 +209,7 @@ def test_the_command_says_what_it_did(root, monkeypatch):
         ("shop.business:TEA", DevelopmentCode.BUSINESS_UNKNOWN),
     ],
 )
-def test_what_cannot_be_deployed_is_said(name, code):
+def test_what_cannot_be_deployed_is_reported(name, code):
     """Before anything is written."""
     with pytest.raises(StackError) as raised:
         to_be_deployed(name)
@@ -252,7 +252,7 @@ def test_the_entry_names_another_business_with_its_own_routes_if_it_has_some():
 @pytest.mark.parametrize(
     "name", ["", "shop", "shop.no:SHOP", "shop.business:TEA", "shop.business:AGENTS"]
 )
-def test_a_name_of_no_business_is_said_with_what_is_expected(name):
+def test_a_name_of_no_business_is_reported_with_what_is_expected(name):
     """However wrong it is."""
     with pytest.raises(StackError) as raised:
         named(name)
@@ -264,7 +264,7 @@ def test_a_name_of_no_business_is_said_with_what_is_expected(name):
 DOCUMENTED = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
 
 
-def test_each_business_that_a_page_starts_is_one():
+def test_every_business_that_a_page_starts_is_one():
     """A reader copies these lines."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/*/*.md")]
     names = {name for page in pages for name in DOCUMENTED.findall(page.read_text())}

@@ -155,8 +155,8 @@ def test_what_happened_comes_back_from_the_history_as_it_was(event):
     assert entry(event).event == name_of(event)
     assert kept(columns_of_record(entry(event))) == entry(event)
     cause = getattr(event, "cause", None)
-    said = [getattr(event, "note", ""), words_of(cause) if cause else ""]
-    assert [text for text in said if text not in entry(event).detail] == []
+    texts = [getattr(event, "note", ""), words_of(cause) if cause else ""]
+    assert [text for text in texts if text not in entry(event).detail] == []
 
 
 @pytest.mark.parametrize(
@@ -202,23 +202,23 @@ def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(eve
 
 def test_the_code_of_a_cause_is_no_text_when_it_is_read_back():
     """Else a decision that compares it would miss it."""
-    told = entry(StepFailed(step="stock", attempt=2, cause=refusal("sold out")))
-    (failed,) = kept(columns_of_record(told)).events
+    written = entry(StepFailed(step="stock", attempt=2, cause=refusal("sold out")))
+    (failed,) = kept(columns_of_record(written)).events
     assert failed.cause.code is Code.REFUSED
 
 
 def test_a_cause_of_a_newer_version_is_kept_with_its_facts():
     """In the history and in the row of an order; the event is no unknown one (FLT-12)."""
     melted = Cause("melted", {"degrees": 7})
-    told = entry(StepFailed(step="stock", attempt=2, cause=melted))
-    assert kept(columns_of_record(told)) == told
+    written = entry(StepFailed(step="stock", attempt=2, cause=melted))
+    assert kept(columns_of_record(written)) == written
     order = orders.in_error(reason=melted, steps=[steps.failed(reason=melted)])
     state = state_record(order)
     row = entity("b03", key := f"{ORDER_ID}|state", stored_form(columns_of_record(state)))
     assert record_of(Stored(key, row, "1")) == state
 
 
-def test_what_another_version_of_the_app_wrote_is_told_in_its_words():
+def test_what_another_version_of_the_app_wrote_keeps_its_words():
     """Nothing of it is lost for a person, and no other entry for anybody."""
     newer = columns_of_record(entry(Claimed())) | {"Event": "held", "Detail": "by grace"}
     del newer["Data"]

@@ -64,16 +64,16 @@ def test_its_workflow_can_be_carried_out_by_its_agents():
     assert services["bank"].undoes == {"recall": "pay"}
 
 
-def test_no_service_is_told_whose_claim_it_is():
+def test_no_service_learns_whose_claim_it_is():
     """Only the assessor learns what happened."""
     order = orders.new(payload=STORM).submitted
-    told = {
+    requests = {
         step.name: step.request(order, {name: RESULTS[name] for name in step.uses})
         for step in CLAIM.steps
     }
-    assert "ada@example.com" not in json_text(told)
-    assert [name for name, content in told.items() if "description" in content] == ["assess"]
-    assert (told["approve"]["assessment"], told["pay"]["approval"]) == ("a", "b")
+    assert "ada@example.com" not in json_text(requests)
+    assert [name for name, content in requests.items() if "description" in content] == ["assess"]
+    assert (requests["approve"]["assessment"], requests["pay"]["approval"]) == ("a", "b")
 
 
 def test_the_fraud_check_rests_while_its_service_is_away():

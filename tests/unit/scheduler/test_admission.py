@@ -41,7 +41,7 @@ opened = partial(health, open_until=NOW + seconds(60))
 
 @pytest.mark.proves("AGT-10", "WRK-2", "AGT-8", "WRK-1")
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("reports", "expected"),
     [
         pytest.param([], FIRST, id="nothing: it has had nothing to do, or nobody works there"),
         pytest.param([health()], PROBE_REQUESTS, id="it has just begun"),
@@ -91,15 +91,15 @@ opened = partial(health, open_until=NOW + seconds(60))
         ),
     ],
 )
-def test_how_many_requests_may_be_open_follows_from_what_the_instances_say(said, expected):
+def test_how_many_requests_may_be_open_follows_from_what_the_instances_say(reports, expected):
     """From their rows alone, whatever was believed before."""
-    assert limit(said, "first", CAPACITY, NOW) == expected
+    assert limit(reports, "first", CAPACITY, NOW) == expected
 
 
 def test_no_limit_is_more_than_what_is_declared():
     """A service that takes one call at a time is asked for two, even if nothing is known of it."""
-    for said in ([], [health(rate=50.0)], [health(open_until=NOW)]):
-        assert limit(said, "first", replace(CAPACITY, most=2), NOW) == 2
+    for reports in ([], [health(rate=50.0)], [health(open_until=NOW)]):
+        assert limit(reports, "first", replace(CAPACITY, most=2), NOW) == 2
 
 
 @pytest.mark.proves("AGT-8")
@@ -116,10 +116,10 @@ def test_an_agent_is_closed_until_the_first_instance_makes_calls_again():
 @pytest.mark.proves("SUP-7")
 def test_silence_is_believed_for_as_long_as_somebody_asks_in_vain():
     """An agent that nobody has asked anything for a while is idle, and no more than that."""
-    told = [health(instance="v", unresponsive_since=NOW - seconds(60))]
-    assert unresponsive_since(told, "first", NOW) == NOW - seconds(60)
-    assert unresponsive_since(told, "first", NOW + SILENCE) is None
-    assert unresponsive_since([*told, health(at=NOW)], "first", NOW) is None
+    reports = [health(instance="v", unresponsive_since=NOW - seconds(60))]
+    assert unresponsive_since(reports, "first", NOW) == NOW - seconds(60)
+    assert unresponsive_since(reports, "first", NOW + SILENCE) is None
+    assert unresponsive_since([*reports, health(at=NOW)], "first", NOW) is None
 
 
 async def test_of_every_instance_the_newest_row_counts():
@@ -147,14 +147,14 @@ class Believing(Admission):
         capacity = dict.fromkeys(("first", "second", "third"), CAPACITY)
         super().__init__(offers=offers, capacity=capacity, clock=lambda: self.now)
 
-    def look(self, running=(), waiting=(), said=AT_WORK):
+    def look(self, running=(), waiting=(), reports=AT_WORK):
         """See these orders run, each at the agents named behind it, and these wait."""
         self.now += REFRESH_INTERVAL
         assert self.begin_refresh()
         self.refresh(
             rows(running),
             waiting,
-            [replace(report, at=max(self.now, report.at)) for report in said],
+            [replace(report, at=max(self.now, report.at)) for report in reports],
         )
 
     def fill(self, needs="payment"):
@@ -182,7 +182,7 @@ def admission():
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
-def test_a_step_goes_to_the_first_agent_that_has_room(admission):
+def test_a_step_goes_to_the_first_agent_that_has_capacity(admission):
     """The preferred agent is taken, then the next; orders with other needs are not held up."""
     assert admission.capacity_for() == {"payment": ["first", "second"], "stock": ["third"]}
     assert admission.fill() == ["first"] * SLOTS + ["second"] * SLOTS
@@ -190,7 +190,7 @@ def test_a_step_goes_to_the_first_agent_that_has_room(admission):
 
 
 @pytest.mark.proves("WRK-2")
-def test_before_the_first_look_there_is_no_room():
+def test_before_the_first_look_there_is_no_capacity():
     """A process that starts while all that may be is open would claim as much again."""
     admission = Believing()
     assert admission.capacity_for() == {}
@@ -217,7 +217,7 @@ def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
 
 
 @pytest.mark.proves("WRK-2", "AGT-10")
-def test_the_steps_of_an_order_that_run_on_take_room_from_its_next_ones(admission):
+def test_the_steps_of_an_order_that_run_on_take_capacity_from_its_next_ones(admission):
     """The slots that it held until now are free for it."""
     admission.look(f"o{number} third" for number in range(SLOTS))
     assert "stock" not in admission.capacity_for()
@@ -277,7 +277,7 @@ def test_one_looks_once_in_a_while(admission):
 def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed():
     """Their table is away, and the orders are there."""
     admission = Believing()
-    admission.look(said=[opened()])
+    admission.look(reports=[opened()])
     admission.begin_refresh(at_once=True)
     admission.refresh([], [], None)
     assert admission.capacity_for()["payment"] == ["second"]
@@ -286,11 +286,11 @@ def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed(
 @pytest.mark.proves("AGT-8", "WRK-1")
 def test_the_word_of_one_instance_concerns_that_instance(admission):
     """Another instance goes on, unless the service itself asks to be left alone."""
-    said = health(agent="third", instance="b", at=NOW + seconds(1))
+    report = health(agent="third", instance="b", at=NOW + seconds(1))
     turned_away = partial(
         answer, outcome="notAttempted", retry_after=30.0, circuit_open=True, instance="a"
     )
-    admission.look(said=[said])
+    admission.look(reports=[report])
     admission.add_reports(health_from_reply(turned_away(), "third", admission.clock()))
     assert "stock" in admission.capacity_for()
     admission.add_reports(
@@ -321,21 +321,21 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
         )
     )
     for _ in range(3):
-        admission.look(said=[])
+        admission.look(reports=[])
         assert "stock" not in admission.capacity_for()
     admission.now += seconds(2)
     assert len(admission.fill("stock")) == PROBE_REQUESTS
 
 
 @pytest.mark.proves("AGT-8")
-def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
+def test_the_next_report_of_an_instance_replaces_the_one_before(admission):
     """The service asks for nothing any more: nobody waits out the time it asked for before."""
-    asked = answer(
+    reply = answer(
         outcome="notAttempted", retry_after=30.0, circuit_open=True, throttled=True, instance="a"
     )
-    admission.add_reports(health_from_reply(asked, "third", admission.clock()))
+    admission.add_reports(health_from_reply(reply, "third", admission.clock()))
     assert "stock" not in admission.capacity_for()
-    admission.look(said=[health(agent="third", at=admission.now)])
+    admission.look(reports=[health(agent="third", at=admission.now)])
     assert "stock" in admission.capacity_for()
 
 
@@ -396,7 +396,7 @@ def test_all_processes_take_the_same_orders():
 
 
 @pytest.mark.proves("SCH-11", "WRK-2")
-def test_no_more_are_taken_than_there_is_room_for(admission):
+def test_no_more_are_taken_than_the_capacity_allows(admission):
     """Each has a slot from then on; orders with other needs, or with none, are in nobody's way."""
     pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NO_AGENT)
     admission.look(waiting=[*some(2 * SLOTS), pays, ends])
@@ -435,7 +435,7 @@ def test_what_no_agent_would_reply_for_is_left_to_nobody(admission):
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
-def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(admission):
+def test_an_order_that_was_announced_a_moment_ago_is_left_to_its_receiver(admission):
     """And its slot too; once it is fresh no more, it is everybody's."""
     fresh = some(SLOTS, fresh=True)
     admission.announce(fresh[3])
@@ -458,7 +458,7 @@ def test_an_order_that_nobody_has_seen_waiting_is_forgotten_by_the_next_look(adm
 
 
 @pytest.mark.proves("WRK-3")
-def test_who_was_heard_of_long_ago_is_no_more_this_process_s_to_take(admission):
+def test_an_order_that_was_announced_long_ago_is_no_more_this_process_s_to_take(admission):
     """It has been left to everybody."""
     admission.announce(candidate("old"))
     admission.now += ANNOUNCED_FOR
@@ -476,7 +476,7 @@ def test_an_order_that_needs_two_agents_is_taken_for_the_one_with_capacity(admis
     """Whichever it is."""
     admission.look(
         waiting=in_two_lanes(),
-        said=[health(agent=agent, paused_until=NOW + seconds(60)) for agent in away],
+        reports=[health(agent=agent, paused_until=NOW + seconds(60)) for agent in away],
     )
     assert taken(admission) == ["both"]
 

@@ -15,7 +15,7 @@ from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
 from engine.domain.statuses import NotClaimable, Outcome, ProcessState
-from tests.support.acting import told
+from tests.support.acting import alerts_of
 from tests.support.builders import (
     LONGEST_UPGRADE,
     NOW,
@@ -152,18 +152,18 @@ def test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing():
 
 
 @pytest.mark.proves("SCH-6")
-def test_every_thing_that_is_said_too_late_is_noted_once():
+def test_every_late_reply_is_noted_once():
     """Each copy of a reply to a completed step has one note id, and each other reply its own."""
     order = scheduler.receive(claimed(), COMPLETED, NOW).after
-    said = [
+    replies = [
         COMPLETED,
         answer(result={"reference": "p-2"}),
         FAILED,
         answer(outcome="failed", reason="no such card"),
     ]
-    notes = [scheduler.receive(order, reply, NOW) for reply in said]
+    notes = [scheduler.receive(order, reply, NOW) for reply in replies]
     assert all(isinstance(note, Note) for note in notes)
-    assert len({note.note_id for note in notes}) == len(said)
+    assert len({note.note_id for note in notes}) == len(replies)
     assert scheduler.receive(order, COMPLETED, NOW + seconds(1)).note_id == notes[0].note_id
 
 
@@ -195,7 +195,7 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     assert (after.state, after.cause) == (InError(Outcome.FAILED), refusal("card declined"))
     assert (after.derived.locked_by, after.derived.complete_by, after.failures) == (None, None, 0)
     assert step.state == Failed(refusal("card declined"))
-    (event,) = told(change)
+    (event,) = alerts_of(change)
     assert event.type == "OrderProcessing.OrderFailed"
     assert event.data["reason"] == "card declined"
 
@@ -258,11 +258,11 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     assert change.after.state == InError(Outcome.FAILED)
     assert change.after.cause.code is Code.WORKFLOW_RETIRED
     assert change.after.cause.facts["version"] == 0
-    assert told(change)[0].data["step"] == ""
+    assert alerts_of(change)[0].data["step"] == ""
     back = orders.undoing(steps=[steps.undo_pending()], workflow_version=0)
     change = scheduler.claim(back, NOW)
     assert change.after.state == InError(Outcome.UNDO_INCOMPLETE)
-    assert told(change)[0].data["stillToBeUndone"] == ["payment"]
+    assert alerts_of(change)[0].data["stillToBeUndone"] == ["payment"]
 
 
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
@@ -276,7 +276,7 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
     assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=NotClaimable.RUNS)
     given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
-    assert (ended.after.process_state, len(told(ended))) == (ProcessState.ERROR, 1)
+    assert (ended.after.process_state, len(alerts_of(ended))) == (ProcessState.ERROR, 1)
     assert ended.after.in_state(UnderWay) == ()
 
 
@@ -339,7 +339,7 @@ RULES = replace(
 )
 
 
-def asked(step, capacity, rules=RULES):
+def request_for(step, capacity, rules=RULES):
     """The agent that is asked for the step, and what for; None if there is none."""
     to = orders.undoing if isinstance(step.state, UndoPending) else orders.pending
     change = rules.claim(to(steps=[step]), NOW, capacity)
@@ -385,7 +385,7 @@ FORWARD = {
 def test_a_step_goes_to_another_agent_next_but_never_to_another_provider_while_in_doubt(what):
     """Who shares no idempotency keys with the service that may have done it, would do it again."""
     step, capacity, agent = FORWARD[what]
-    assert asked(step, capacity) == (agent and (agent, "do"))
+    assert request_for(step, capacity) == (agent and (agent, "do"))
 
 
 def to_undo(agent="payment", reason=None):
@@ -414,4 +414,4 @@ BACK = {
 def test_a_step_is_undone_where_it_was_done(what):
     """By its agent, or another one whose service knows the key."""
     step, capacity, agent = BACK[what]
-    assert asked(step, capacity) == (agent and (agent, "undo"))
+    assert request_for(step, capacity) == (agent and (agent, "undo"))

@@ -145,7 +145,7 @@ async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(
 
 
 @pytest.mark.proves("WRK-2", "WRK-3", "SUB-6", "SCH-11")
-async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(world):
+async def test_a_woken_order_that_finds_no_capacity_continues_with_the_next_reply(world):
     """It is remembered where it was heard of; no poll has to find it."""
     one, request = await full(world)
     second = await world.record(**announced(world))
@@ -155,7 +155,7 @@ async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(worl
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
-async def test_a_woken_order_finds_room_that_its_process_has_not_heard_of(world):
+async def test_a_woken_order_finds_capacity_that_its_process_does_not_know(world):
     """Who hears of an order looks once more: another process may have had a reply since."""
     one, request = await full(world)
     replies = with_slots(world, 1, "replies")
@@ -627,7 +627,7 @@ BOTH = WorkflowDefinition(name="both", version=1, steps=(step("inventory"), step
 
 
 @pytest.mark.proves("SCH-10", "WRK-2")
-async def test_a_step_that_found_no_room_is_begun_by_whoever_finds_some():
+async def test_a_step_that_found_no_capacity_is_begun_by_any_instance_that_finds_some():
     """Though another instance handles the order, of which another step runs."""
     world = Scheduling(BOTH)
     one, other = with_slots(world, 1), with_slots(world, 1, "other")

@@ -25,7 +25,7 @@ PURCHASE = {
 
 
 @pytest.mark.parametrize(
-    ("name", "address", "said"),
+    ("name", "address", "expected"),
     [
         ("payment", "https://tea.example/simulator/payment", SIMULATED),
         ("payment-backup", "https://tea.example/simulator/payment-backup/", SIMULATED),
@@ -33,9 +33,9 @@ PURCHASE = {
         ("shipping", "https://tea.example/simulator/shipping", ""),
     ],
 )
-def test_a_shop_that_charges_a_simulated_service_says_so(name, address, said):
+def test_a_shop_that_charges_a_simulated_service_says_so(name, address, expected):
     """By where its agents for payments call; a shop that charges its customers says nothing."""
-    assert notice({"inventory": "https://stock.example", name: address}) == said
+    assert notice({"inventory": "https://stock.example", name: address}) == expected
 
 
 def test_a_fingerprint_tells_purchases_apart_and_not_whose_they_are():

@@ -112,7 +112,7 @@ async def test_a_key_at_random_is_taken(call, key):
     assert (await call.place(key)).status_code == 202
 
 
-async def test_what_is_not_so_is_not_said_of_an_order(call):
+async def test_an_order_has_no_field_that_does_not_apply(call):
     """No outcome before there is one, and no time to ask again once nothing changes."""
     order = claimed()
     found = await call.follow(order)

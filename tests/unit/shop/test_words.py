@@ -31,11 +31,11 @@ UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)
         (steps.undone(), UNDONE, "undo", False),
     ],
 )
-def test_a_step_is_told_with_its_mark(step, state, look, has_more):
+def test_a_step_is_shown_with_its_mark(step, state, look, has_more):
     """With more where it takes longer, or somebody looks at it."""
     order = state(steps=[step])
-    told = words.of_step(order, order.steps[0])
-    assert (told.look, bool(told.more)) == (look, has_more)
+    shown = words.of_step(order, order.steps[0])
+    assert (shown.look, bool(shown.more)) == (look, has_more)
 
 
 IN_STATE = {
@@ -73,40 +73,40 @@ def test_every_step_in_every_state_has_words(state):
         (steps.running(), RUNS, "processing"),
     ],
 )
-def test_an_order_is_told_in_one_line(step, state, look):
+def test_an_order_is_shown_in_one_line(step, state, look):
     """The same words stand in the answer."""
     order = state(steps=[step])
-    told = status(order)
-    assert told.look == look
-    assert (told.line, told.next) == (words.of_order(order).line, words.of_order(order).next)
+    shown = status(order)
+    assert shown.look == look
+    assert (shown.line, shown.next) == (words.of_order(order).line, words.of_order(order).next)
 
 
 @pytest.mark.parametrize(
-    ("capture", "was_asked_for"),
+    ("capture", "was_requested"),
     [
         (steps.new("capture"), False),
         (steps.undone("capture"), True),
         (steps.failed(steps.new("capture", undoable=False)), True),
     ],
 )
-def test_nobody_is_told_not_charged_whose_money_was_asked_for(capture, was_asked_for):
+def test_no_order_with_a_requested_payment_is_called_not_charged(capture, was_requested):
     """It may have been taken: something else is said than where there is no capture."""
     not_charged = words.of_order(UNDONE(steps=[steps.undone()])).next
-    told = words.of_order(UNDONE(steps=[steps.undone(), capture])).next
-    assert told
-    assert (told != not_charged) == was_asked_for
+    shown = words.of_order(UNDONE(steps=[steps.undone(), capture])).next
+    assert shown
+    assert (shown != not_charged) == was_requested
 
 
-def test_who_has_waited_for_long_is_told_something_else():
+def test_an_order_that_waits_for_long_has_another_text():
     """The answer has both texts, for the page to choose by its own clock."""
     order = orders.processing(steps=[steps.running(), steps.new("capture")])
-    told = status(order)
-    running, waiting = told.steps
+    shown = status(order)
+    running, waiting = shown.steps
     assert running.if_slow.look == "again"
     assert running.if_slow.more
     assert waiting.if_slow is None
-    assert told.if_slow.look == "again"
-    assert told.if_slow.line != told.line
+    assert shown.if_slow.look == "again"
+    assert shown.if_slow.line != shown.line
 
 
 @pytest.mark.parametrize(
@@ -118,17 +118,17 @@ def test_who_has_waited_for_long_is_told_something_else():
         (steps.running(), FAILED),
     ],
 )
-def test_nothing_else_is_told_where_waiting_makes_no_difference(step, state):
+def test_nothing_else_is_shown_where_waiting_makes_no_difference(step, state):
     """What is tried again says so by itself."""
-    told = status(state(steps=[step]))
-    assert [told.if_slow, told.steps[0].if_slow] == [None, None]
-    assert "ifSlow" not in told.model_dump(by_alias=True)
+    shown = status(state(steps=[step]))
+    assert [shown.if_slow, shown.steps[0].if_slow] == [None, None]
+    assert "ifSlow" not in shown.model_dump(by_alias=True)
 
 
 @pytest.mark.parametrize(
     ("state", "seconds"),
     [(RUNS, 2), (PENDING, 2), (FAILED, 30), (PROCESSED, None), (UNDONE, None)],
 )
-def test_nobody_is_asked_to_come_again_once_it_is_over(state, seconds):
+def test_the_page_stops_polling_once_it_is_over(state, seconds):
     """By which the page knows when to stop."""
     assert status(state(steps=[steps.running()])).retry_after == seconds

@@ -66,8 +66,8 @@ def recorded(**more):
 
 def hurried(order):
     """The order, after an operator raised its priority."""
-    asked = OperatorCommand(operator="grace", note="soon")
-    return expedite(order, asked, NOW).after
+    command = OperatorCommand(operator="grace", note="soon")
+    return expedite(order, command, NOW).after
 
 
 @pytest.mark.proves("SUB-3", "OPR-8")
@@ -266,7 +266,7 @@ def test_an_order_that_could_not_be_erased_is_refused():
 
 
 @pytest.mark.proves("SUB-4")
-def test_the_name_of_an_unknown_field_is_told_on_one_line():
+def test_the_name_of_an_unknown_field_is_reported_on_one_line():
     """The sender chose it; the reason stands in logs and on pages."""
     forged = json.dumps("a\n2026-11-23 13:00:00 ERROR forged\x1b[2J")
     with pytest.raises(InvalidError) as raised:

@@ -13,7 +13,7 @@ from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from operations.api.requests import OperatorRequest
-from tests.support.acting import resubmit, told
+from tests.support.acting import alerts_of, resubmit
 from tests.support.builders import (
     NOW,
     ORDER_ID,
@@ -96,7 +96,7 @@ def test_every_time_that_an_order_fails_has_an_alert_of_its_own():
     for now in (NOW, NOW + seconds(3600)):
         running = claimed(order, now)
         change = supervisor.recover(running, timed_out(running))
-        events += told(change)
+        events += alerts_of(change)
         order = resubmit(change.after, OperatorRequest(operator="grace", note="again"), now).after
     assert [event.data["failureCount"] for event in events] == [1, 1]
     assert len({event.event_id for event in events}) == 2
@@ -245,20 +245,20 @@ ATTEMPT = f"{ORDER_ID}:payment:1:do"
 OTHER = f"{ORDER_ID[:-1]}X"
 
 
-def said(*begun, instance="1"):
+def report_of(*begun, instance="1"):
     """What an instance of the agent says of itself."""
     return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(5), begun=begun)
 
 
 REPORTED = {
     "nobody": ([], 0),
-    "the agent has begun it": ([said(ATTEMPT)], 1),
-    "beside others": ([said(f"{OTHER}:payment:1:do", ATTEMPT)], 1),
-    "the agent has begun that of another order": ([said(f"{OTHER}:payment:1:do")], 0),
-    "the agent has begun the attempt before": ([said(f"{ORDER_ID}:payment:0:do")], 0),
-    "the agent has begun the undo": ([said(f"{ORDER_ID}:payment:1:undo")], 0),
-    "one of two instances has begun it": ([said(), said(ATTEMPT, instance="2")], 1),
-    "the agent speaks, and has begun nothing": ([said()], 0),
+    "the agent has begun it": ([report_of(ATTEMPT)], 1),
+    "beside others": ([report_of(f"{OTHER}:payment:1:do", ATTEMPT)], 1),
+    "the agent has begun that of another order": ([report_of(f"{OTHER}:payment:1:do")], 0),
+    "the agent has begun the attempt before": ([report_of(f"{ORDER_ID}:payment:0:do")], 0),
+    "the agent has begun the undo": ([report_of(f"{ORDER_ID}:payment:1:undo")], 0),
+    "one of two instances has begun it": ([report_of(), report_of(ATTEMPT, instance="2")], 1),
+    "the agent speaks, and has begun nothing": ([report_of()], 0),
 }
 
 
@@ -286,9 +286,9 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     together = [other for other in waits if abs(other - waits[0]) < TIMEOUT / 20]
     assert max(waits) < TIMEOUT
     assert len(together) < 20
-    told = begun_by(NOW, "payment", faults=(fault_of_all("503"),))
+    reports = begun_by(NOW, "payment", faults=(fault_of_all("503"),))
     again = orders.with_steps(claimed(), steps.with_counts(claimed().step("payment"), failures=1))
-    assert supervisor.recover(again, timed_out(again), told).after.derived.not_before is None
+    assert supervisor.recover(again, timed_out(again), reports).after.derived.not_before is None
 
 
 @pytest.mark.proves("SUP-3", "FLT-1")
@@ -307,7 +307,7 @@ def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
 def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure():
     """Of the order, and of that step; the other one waits uncounted, and the history tells both."""
     order = orders.processing(steps=[runs("s0"), runs("s1", capability="shipping")])
-    change = supervisor.recover(order, NOW + seconds(7), [said(f"{ORDER_ID}:s0:1:do")])
+    change = supervisor.recover(order, NOW + seconds(7), [report_of(f"{ORDER_ID}:s0:1:do")])
     assert change.after.failures == 1
     assert [step.counts.failures for step in change.after.steps] == [1, 0]
     due = NOW + seconds(7) + TIMEOUT
@@ -330,7 +330,7 @@ POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
 @pytest.mark.proves("SUP-3", "AGT-6")
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("by_gateway", [True, False], ids=["at the gateway", "the service's word"])
-def test_a_fault_at_the_door_never_asks_for_the_undo(policy, by_gateway):
+def test_a_fault_of_the_gateway_never_starts_the_undo(policy, by_gateway):
     """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()
     payment = steps.with_rules(order.step("payment"), threshold=1, on_failure=policy)
@@ -348,7 +348,7 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, by_gateway):
 
 
 @pytest.mark.proves("SUP-3", "AGT-6")
-def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
+def test_a_fault_of_the_gateway_in_one_branch_starts_no_undo_in_another():
     """But the failure of another step still does, by its own rule."""
     fails = {"threshold": 1, "on_failure": OnFailure.UNDO}
     faults = (
@@ -380,7 +380,7 @@ def test_an_undo_that_no_agent_has_begun_is_not_charged():
 
 @pytest.mark.proves("UND-2", "SCH-12")
 @pytest.mark.parametrize("health", [[], begun_by(NOW, "payment")], ids=["begun by nobody", "begun"])
-def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(health):
+def test_a_step_that_expires_after_the_undo_was_requested_is_undone_whoever_began_it(health):
     """The request may still be on its way: what was asked for may yet be done."""
     order = orders.undoing(claimed())
     now = timed_out(order)

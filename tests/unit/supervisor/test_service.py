@@ -164,10 +164,10 @@ async def test_a_sweep_that_could_not_see_to_every_bucket_is_none(world, caplog,
     name, place_of = OUTAGES[what]
     reached = getattr(world.store, name)
 
-    async def with_one_bucket_away(*asked):
-        if place_of(*asked).startswith("b03"):
+    async def with_one_bucket_away(*arguments):
+        if place_of(*arguments).startswith("b03"):
             raise UnavailableError
-        return await reached(*asked)
+        return await reached(*arguments)
 
     setattr(world.store, name, with_one_bucket_away)
     with pytest.raises(ExceptionGroup) as caught:
@@ -217,14 +217,14 @@ def test_the_supervisor_knows_no_workflow():
 # What agents said of themselves
 
 
-async def asked(world):
+async def claimed(world):
     """An order that was claimed just now."""
     order = await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     return order
 
 
-async def said(world):
+async def reports(world):
     """What everybody can read of the agents."""
     return await world.app.engine.agent_health.since(NOW - timedelta(days=1))
 
@@ -233,16 +233,16 @@ async def silences(world):
     """Since when agents have been asked in vain, as it was told."""
     return [
         (report.agent, report.unresponsive_since)
-        for report in await said(world)
+        for report in await reports(world)
         if report.unresponsive_since
     ]
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
 @pytest.mark.parametrize("later", [UnavailableError, []], ids=["for long", "for a moment"])
-async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(world, caplog, later):
+async def test_while_reports_of_agents_cannot_be_read_no_attempt_is_charged(world, caplog, later):
     """Orders are given back, the sweep counts, and no agent is called silent for that."""
-    await asked(world)
+    await claimed(world)
     await time_is_up(world)
     with patch.object(
         world.app.engine.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])
@@ -256,7 +256,7 @@ async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(worl
 
 
 @pytest.mark.proves("SUP-3", "AGT-10")
-async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
+async def test_that_an_agent_is_silent_is_one_alert_for_the_agent(world):
     """Not for each order, bucket or page; and since the first of them was asked."""
     ids = await unheard(world, PAGE + 1, "b03", "b05")
     world.now += seconds(60)
@@ -274,18 +274,18 @@ async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
 async def unheard(world, count, *buckets):
     """Orders whose time is up, at an agent that nobody has heard of."""
     ids = await overdue(world, count, *buckets)
-    for report in await said(world):
+    for report in await reports(world):
         await world.app.engine.agent_health.remove(report)
     return ids
 
 
 @pytest.mark.proves("SUP-3", "AGT-10")
-async def test_an_agent_is_silent_since_it_was_asked_first(world):
+async def test_an_agent_is_silent_since_its_first_request(world):
     """However often it is asked again, what was said before is replaced, by whoever says it."""
     first, second = (
         world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2")
     )
-    await asked(world)
+    await claimed(world)
     for supervised_by in (first, first, second):
         world.now += LEASE
         await supervised_by.sweep()
@@ -298,7 +298,7 @@ async def test_an_agent_is_silent_since_it_was_asked_first(world):
 @pytest.mark.proves("SUP-3", "AGT-10")
 async def test_an_agent_that_is_behind_is_not_called_silent(world):
     """It began what was asked before, and speaks: nothing is charged, and nothing is told."""
-    await asked(world)
+    await claimed(world)
     await time_is_up(world)
     await world.supervisor.sweep()
     order = await world.order()
@@ -307,9 +307,9 @@ async def test_an_agent_that_is_behind_is_not_called_silent(world):
 
 
 @pytest.mark.proves("SUP-3", "FLT-7")
-async def test_a_sweep_is_one_although_silence_cannot_be_told(world):
+async def test_a_sweep_counts_although_silence_cannot_be_reported(world):
     """The next one tells it."""
-    await asked(world)
+    await claimed(world)
     world.now += LEASE
     with patch.object(world.app.engine.agent_health, "publish", away):
         assert await world.supervisor.sweep() == 1
@@ -317,7 +317,7 @@ async def test_a_sweep_is_one_although_silence_cannot_be_told(world):
 
 
 @pytest.mark.proves("SUP-3", "FLT-7")
-async def test_silence_is_told_although_a_bucket_is_away(world):
+async def test_silence_is_reported_although_a_bucket_is_away(world):
     """What the others show is known."""
     await unheard(world, 1, "b03", "b05")
     work_items = world.store.work_items

@@ -83,7 +83,7 @@ async def test_every_fault_is_named(fault, names):
         ("needs a card", REFUSAL, "402; declare refusals=(402,); the key is free again"),
     ],
 )
-async def test_what_an_author_has_to_know_is_told(fault, name, words):
+async def test_what_an_author_has_to_know_is_printed(fault, name, words):
     """It breaks nothing, so it is no failure."""
     seen = (await found(Faulty(fault).post))[name]
     assert (str(seen.verdict), words in seen.what) == ("note", True), seen
@@ -116,12 +116,12 @@ async def test_the_command_tells_every_finding(capsys, monkeypatch):
     async with served(Receiver(app=bank, store=MemoryKeys(), undoes=UNDOES)) as url:
         more = ["--undo", "recall", "--token-from", "BANK_TOKEN", "--yes"]
         assert await run(url, *content, *more) == WORKS
-    told = capsys.readouterr()
-    assert [line.split(":")[0].split(maxsplit=1) for line in told.out.splitlines()[:4]] == [
+    printed = capsys.readouterr()
+    assert [line.split(":")[0].split(maxsplit=1) for line in printed.out.splitlines()[:4]] == [
         ["ok", name] for name in (TWICE, AT_ONCE, UNKNOWN, UNDONE)
     ]
-    assert "give some that is valid with --other" in told.out
-    assert "hush" not in told.out + told.err
+    assert "give some that is valid with --other" in printed.out
+    assert "hush" not in printed.out + printed.err
     async with served(Bank()) as url:
         assert await run(url, *content, "--yes") == FAILS
     assert f"FAILED  {TWICE}: then different answers" in capsys.readouterr().out
@@ -131,15 +131,15 @@ async def test_nothing_is_called_unless_somebody_agrees(capsys, monkeypatch):
     """A person at the terminal is asked; where there is none, `--yes` has to say so."""
     bank = Bank()
     async with served(Receiver(app=bank, store=MemoryKeys())) as url:
-        asked = (url, "--do", "pay", "--content", json.dumps(CONTENT))
+        arguments = (url, "--do", "pay", "--content", json.dumps(CONTENT))
         monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
-        assert await run(*asked) == NOT_TRIED
+        assert await run(*arguments) == NOT_TRIED
         monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
         monkeypatch.setattr("builtins.input", lambda _: "n")
-        assert await run(*asked) == NOT_TRIED
+        assert await run(*arguments) == NOT_TRIED
         assert bank.effects == []
         monkeypatch.setattr("builtins.input", lambda _: "y")
-        assert await run(*asked) == WORKS
+        assert await run(*arguments) == WORKS
     assert f"This calls pay at {url}, with up to 3 effects" in capsys.readouterr().out
 
 
@@ -223,21 +223,21 @@ class Dealer:
 async def test_a_declared_agent_is_tried_as_it_calls_its_service(capsys, monkeypatch):
     """By its method, path, headers, body and key, at the address of its setting; 409 is final here."""
     there = Dealer()
-    asked = ("--agent", f"{__name__}:dealer", "--do", "hold", "--undo", "free", "--yes")
+    arguments = ("--agent", f"{__name__}:dealer", "--do", "hold", "--undo", "free", "--yes")
     contents = ("--content", json.dumps(CONTENT), "--other", json.dumps(OTHER))
     monkeypatch.setenv("DEALER_KEY", "secret")
     async with TestServer(there.app) as server:
         monkeypatch.setenv("DEALER_URL", str(server.make_url("")))
-        assert await run(*asked, *contents) == WORKS
+        assert await run(*arguments, *contents) == WORKS
     assert set(there.called) == {
         ("PUT", "Key secret", "7", True),
         ("DELETE", "Key secret", "7", True),
     }
     assert set(there.holds.values()) == {json.dumps(CONTENT)}
-    said = capsys.readouterr().out
-    assert "other content: 409: refused" in said
-    assert "undo of what was done: undone once, and 409 from then on" in said
-    assert UNKNOWN not in said  # its path has the answer to what it takes back
+    printed = capsys.readouterr().out
+    assert "other content: 409: refused" in printed
+    assert "undo of what was done: undone once, and 409 from then on" in printed
+    assert UNKNOWN not in printed  # its path has the answer to what it takes back
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ async def test_an_agent_that_cannot_call_says_why(settings, arguments, words, ca
     """Before any call, and without what its settings hold."""
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    asked = ("--agent", f"{__name__}:dealer", "--do", "hold", "--yes")
-    assert await run(*asked, *arguments) == NOT_TRIED
+    options = ("--agent", f"{__name__}:dealer", "--do", "hold", "--yes")
+    assert await run(*options, *arguments) == NOT_TRIED
     assert words in capsys.readouterr().err
 
 
@@ -272,7 +272,7 @@ async def test_a_service_that_is_not_there_was_not_tried(capsys):
     assert "no answer from the service" in capsys.readouterr().err
 
 
-async def test_what_was_accepted_is_asked_for_again(capsys):
+async def test_what_was_accepted_is_requested_again(capsys):
     """With the same key, as soon as the service says, until it is done; what is never done fails."""
     bank, calls, never = Receiver(app=Bank(), store=MemoryKeys()), Counter(), False
 
@@ -285,12 +285,12 @@ async def test_what_was_accepted_is_asked_for_again(capsys):
         await send({"type": "http.response.start", "status": 202, "headers": headers})
         return await send({"type": "http.response.body", "body": b"{}"})
 
-    asked = ("--do", "pay", "--content", json.dumps(CONTENT), "--yes")
+    options = ("--do", "pay", "--content", json.dumps(CONTENT), "--yes")
     async with served(later) as url:
-        assert await run(url, *asked) == WORKS
+        assert await run(url, *options) == WORKS
         never = True
         calls.clear()
-        assert await run(url, *asked, "--patience", "0.25") == FAILS
+        assert await run(url, *options, "--patience", "0.25") == FAILS
     assert set(calls.values()) == {4, 8, 12}  # a key is called once, twice or three times
     assert f"{TWICE}: pay was answered 202" in capsys.readouterr().out
 

@@ -69,7 +69,7 @@ def test_an_operator_ends_a_cooldown_early():
 
 
 @pytest.mark.proves("SUB-8")
-def test_a_customer_cancels_at_the_door_until_it_is_too_late():
+def test_a_customer_cancels_at_the_endpoint_until_it_is_too_late():
     """Until the step that the endpoint names; a workflow without an endpoint has no customers."""
     environment = WorkflowTestEnvironment(CLAIMS)
     environment.hang("bank", "screen")
@@ -149,7 +149,7 @@ def test_timers_run_when_something_is_due():
     assert order.state == "Processed"
 
 
-def test_a_service_that_is_away_for_a_moment_is_asked_again():
+def test_a_service_that_is_away_for_a_moment_is_called_again():
     """The agent's own retries go by the held clock; nobody counts a failure."""
     environment = WorkflowTestEnvironment(CLAIMS)
     environment.down("bank")
@@ -176,7 +176,7 @@ def test_an_effect_whose_answer_came_too_late_stands_once():
     assert environment.effects("bank") == ["screen", "pay"]
 
 
-def test_what_was_said_last_of_an_operation_holds():
+def test_the_last_setting_of_an_operation_holds():
     """A fault of all operations and one of a single one may follow each other in any order."""
     environment = WorkflowTestEnvironment(CLAIMS)
     environment.refuse("bank")
@@ -215,9 +215,9 @@ def test_alerts_reach_the_operators_as_time_passes():
     environment.advance(minutes=1)
     assert [alert.subject for alert in environment.alerts()] == [f"orders/{failed.id}"]
     environment.advance(hours=23)
-    told = len(environment.alerts())
+    known = len(environment.alerts())
     environment.advance(hours=2)
-    (last,) = environment.alerts()[told:]
+    (last,) = environment.alerts()[known:]
     assert (last.type, last.subject, last.data["orders"]) == (STALLED, "orders-held", [held.id])
 
 
@@ -311,7 +311,7 @@ async def test_an_environment_says_that_it_needs_a_plain_function():
         WorkflowTestEnvironment(CLAIMS)
 
 
-def test_what_a_service_accepts_is_done_later_and_asked_for_again():
+def test_what_a_service_accepts_is_done_later_and_requested_again():
     """With the same key, and no failure counted; the agent declares that its service does so."""
     bank = replace(CLAIMS.agents[1], answer_within=timedelta(hours=1))
     business = replace(CLAIMS, agents=(CLAIMS.agents[0], bank))

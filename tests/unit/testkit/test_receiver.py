@@ -54,7 +54,7 @@ async def test_a_call_that_comes_again_has_the_first_answer_and_no_effect(behind
     assert behind.bank.effects == ["/pay", "/pay"]
 
 
-async def test_a_call_is_told_that_another_one_is_under_way(behind):
+async def test_a_call_is_refused_while_another_one_is_under_way(behind):
     """The undo too, with the same key; when it has ended, they are answered."""
     behind.bank.gate = asyncio.Event()
     first = asyncio.create_task(behind.ask())
@@ -103,7 +103,7 @@ async def test_a_call_that_did_nothing_may_come_again(behind):
     assert (await behind.ask()).status == 200
 
 
-async def test_what_was_only_accepted_is_asked_again(behind):
+async def test_what_was_only_accepted_is_requested_again(behind):
     """202 says that it is not done yet, so the service itself has to know how it goes on."""
     behind.bank.status = 202
     assert (await behind.ask()).status == 202

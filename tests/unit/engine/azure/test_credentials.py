@@ -132,7 +132,7 @@ async def test_a_key_that_is_refused_costs_one_call(foreign, monkeypatch):
 # Tokens
 
 
-async def test_a_token_is_asked_for_by_what_the_settings_say(foreign, monkeypatch):
+async def test_a_token_is_requested_as_the_settings_say(foreign, monkeypatch):
     """Address, client and scope; the call goes with it."""
     values = {"POST_CLIENT": "an:id", "POST_SECRET": "a secret", "POST_SCOPES": "parcels"}
     await call(
@@ -144,18 +144,18 @@ async def test_a_token_is_asked_for_by_what_the_settings_say(foreign, monkeypatc
             **values,
         )
     )
-    (asked,) = foreign.token_requests
-    assert asked.body == "grant_type=client_credentials&scope=parcels"
-    assert b64decode(asked.headers["Authorization"].removeprefix("Basic ")) == b"an%3Aid:a+secret"
+    (request,) = foreign.token_requests
+    assert request.body == "grant_type=client_credentials&scope=parcels"
+    assert b64decode(request.headers["Authorization"].removeprefix("Basic ")) == b"an%3Aid:a+secret"
     assert foreign.shown() == ["Bearer token-1"]
 
 
 async def test_a_server_of_tokens_may_want_the_client_in_the_body(foreign):
     """Then it is not told a second time."""
     await Posting(foreign, in_body=True, scope="a b").call()
-    (asked,) = foreign.token_requests
-    assert "Authorization" not in asked.headers
-    assert asked.body == (
+    (request,) = foreign.token_requests
+    assert "Authorization" not in request.headers
+    assert request.body == (
         "grant_type=client_credentials&scope=a+b&client_id=an%3Aid"
         "&client_secret=s3cret%2F%2B+%26%3A%25%C3%A9"
     )
@@ -276,7 +276,7 @@ NO_TOKEN = {
 
 
 @pytest.mark.parametrize("label", NO_TOKEN)
-async def test_without_a_token_there_is_no_call_and_no_secret_is_told(posting, foreign, label):
+async def test_without_a_token_there_is_no_call_and_no_secret_is_shown(posting, foreign, label):
     """It may pass, and the service has no part in it."""
     foreign.token, foreign.token_status, why = NO_TOKEN[label]
     with pytest.raises(TransientError) as raised:
@@ -312,7 +312,7 @@ class Identity:
     ("auth", "scope"),
     [(None, "POST_URL_SCOPE"), (EntraToken(), "POST_URL_SCOPE"), (EntraToken("ITS"), "ITS")],
 )
-async def test_a_refused_token_of_the_apps_identity_is_asked_for_anew(
+async def test_a_refused_token_of_the_apps_identity_is_requested_again(
     foreign, monkeypatch, auth, scope
 ):
     """Of an identity that does not remember the refused one."""
@@ -432,7 +432,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("label", WRONG)
-def test_what_cannot_be_shown_is_told_at_the_start_without_its_value(monkeypatch, label):
+def test_what_cannot_be_shown_is_reported_at_the_start_without_its_value(monkeypatch, label):
     """Before any order finds it out."""
     auth, values, (name, code) = WRONG[label]
     with pytest.raises(SettingsError) as raised:
@@ -443,7 +443,7 @@ def test_what_cannot_be_shown_is_told_at_the_start_without_its_value(monkeypatch
     assert "very-secret" not in f"{raised.value} {raised.value.faults}"
 
 
-def test_all_that_is_missing_is_told_at_once(monkeypatch):
+def test_everything_that_is_missing_is_reported_together(monkeypatch):
     """With the address."""
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, post(OAUTH))
@@ -516,10 +516,10 @@ def test_no_secret_is_in_what_a_log_would_show_of_settings_and_services(monkeypa
         read(monkeypatch, post(certificate), **urls, POST_CERTIFICATE=pem),
     ):
         remote = connect(settings).services["post"]
-        told = f"{settings!r} {remote!r} {remote.credential!r} {vars(remote)}"
-        told += repr(getattr(remote.credential, "_fetch", ""))
-        assert "very-secret" not in told
-        assert "PRIVATE KEY" not in told
+        representation = f"{settings!r} {remote!r} {remote.credential!r} {vars(remote)}"
+        representation += repr(getattr(remote.credential, "_fetch", ""))
+        assert "very-secret" not in representation
+        assert "PRIVATE KEY" not in representation
 
 
 def mismatch(place, field, value, pattern):
@@ -543,7 +543,7 @@ def mismatch(place, field, value, pattern):
         (EntraToken("A-SCOPE"), mismatch("agent post", "setting", "A-SCOPE", SETTING)),
     ],
 )
-def test_a_credential_that_no_call_could_show_is_told_at_the_start(auth, fault):
+def test_a_credential_that_no_call_could_show_is_reported_at_the_start(auth, fault):
     """With the name of the agent."""
     business = replace(SHOP, agents=[*SHOP.agents, post(auth)])
     with pytest.raises(DeclarationError) as raised:

@@ -105,7 +105,9 @@ async def test_a_topic_or_a_queue_that_is_not_there_is_away(place, status):
         ("Event Grid", "EventGrid Data Sender"),
     ],
 )
-def test_a_missing_right_is_tried_again_like_an_outage_and_told_as_what_it_is(what, role, caplog):
+def test_a_missing_right_is_tried_again_like_an_outage_and_reported_as_what_it_is(
+    what, role, caplog
+):
     """An error names the role once in a while; nothing is lost, and nobody waits for it."""
     caplog.set_level(logging.ERROR)
     with patch.dict(failures._next_log_at, clear=True):

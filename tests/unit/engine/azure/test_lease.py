@@ -10,7 +10,7 @@ LEASE_SECONDS = 30
 
 
 @pytest.mark.proves("SUP-5", "FLT-5")
-async def test_a_lease_counts_from_before_it_was_asked_for(monkeypatch):
+async def test_a_lease_counts_from_before_it_was_requested(monkeypatch):
     """Azure may have begun to count then: the time until the answer belongs to the lease."""
     now = 0.0
 

@@ -49,7 +49,7 @@ class Service:
         self.credentials = []
         self.cookies = []
         self.links = []
-        self.asked = []
+        self.received = []
         self.app = web.Application()
         self.app.router.add_route("*", "/{path:.*}", self.answers)
 
@@ -58,10 +58,10 @@ class Service:
         self.credentials.append(request.headers.get("Authorization"))
         self.cookies.append(dict(request.cookies))
         self.links.append(request.headers.get("Callback-Url"))
-        self.asked.append((request.headers["Idempotency-Key"], await request.json()))
+        self.received.append((request.headers["Idempotency-Key"], await request.json()))
         await asyncio.sleep(self.takes)
-        said = self.answer
-        return web.Response(status=said.status, body=said.body, headers=said.headers)
+        answer = self.answer
+        return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
     def says(self, status, text='{"detail": "why"}', **headers):
         """Let it answer this."""
@@ -217,7 +217,7 @@ IN_A_MINUTE, NEXT_DAY, LONG_AGO = (
 @pytest.mark.proves("AGT-8")
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
-    ("said", "wait"),
+    ("retry_after", "wait"),
     [
         ("1", 1),
         (" 60 ", 60),
@@ -234,10 +234,10 @@ IN_A_MINUTE, NEXT_DAY, LONG_AGO = (
     ids=lambda value: str(value)[:30],
 )
 async def test_a_service_is_left_alone_for_as_long_as_it_asks_within_bounds(
-    service, status, said, wait
+    service, status, retry_after, wait
 ):
     """In seconds or until a time; a call was made all the same, and may have had its effect."""
-    service.says(status, **{"Retry-After": said})
+    service.says(status, **{"Retry-After": retry_after})
     with pytest.raises(ThrottledError, match=f"{status} why") as raised:
         await service.call()
     assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
@@ -265,11 +265,13 @@ HOSTILE = (
 
 
 @pytest.mark.proves("AGT-2", "FLT-6")
-@pytest.mark.parametrize("said", ABSURD + HOSTILE, ids=range(15))
+@pytest.mark.parametrize("retry_after", ABSURD + HOSTILE, ids=range(15))
 @pytest.mark.parametrize("status", [429, 503])
-async def test_what_asks_for_nothing_of_use_is_a_failure_like_any_other(service, status, said):
+async def test_what_asks_for_nothing_of_use_is_a_failure_like_any_other(
+    service, status, retry_after
+):
     """No time, or one that is over: it is tried again, and counts."""
-    service.says(status, **{"Retry-After": said})
+    service.says(status, **{"Retry-After": retry_after})
     with pytest.raises(TransientError) as raised:
         await service.call()
     assert not raised.value.by_gateway
@@ -299,7 +301,7 @@ async def test_a_call_names_its_order_its_step_and_its_key(service):
     for attempt in (1, 2):
         await service.call(request.model_copy(update={"attempt": attempt}))
     body = {"orderId": request.order_id, "step": request.step, "order": dict(request.content)}
-    assert service.asked == 2 * [(f"{request.order_id}:{request.step}", body)]
+    assert service.received == 2 * [(f"{request.order_id}:{request.step}", body)]
 
 
 async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
@@ -347,7 +349,7 @@ LATER, EARLIER = ("Sun, 01 Jan 2040 00:00:00 GMT", "Mon, 01 Jan 2001 00:00:00 GM
 
 
 @pytest.mark.parametrize(
-    ("said", "within", "wait"),
+    ("retry_after", "within", "wait"),
     [
         ("60", 120, 60),
         ("", 120, 30),
@@ -359,21 +361,23 @@ LATER, EARLIER = ("Sun, 01 Jan 2040 00:00:00 GMT", "Mon, 01 Jan 2001 00:00:00 GM
         (EARLIER, 120, 30),
     ],
 )
-async def test_a_service_that_answers_later_is_asked_again_when_it_says(
-    service, said, within, wait
+async def test_a_service_that_answers_later_is_called_again_when_it_says(
+    service, retry_after, within, wait
 ):
     """In half a minute if it does not say when, and at the end of its time at the latest."""
-    service.says(202, **{"Retry-After": said})
+    service.says(202, **{"Retry-After": retry_after})
     service.remote = replace(service.remote, answer_within=seconds(within))
     with pytest.raises(AcceptedError, match="202 why") as raised:
         await service.call()
     assert raised.value.retry_after == seconds(wait)
 
 
-@pytest.mark.parametrize(("said", "wait"), [("60", 60), ("", 120)])
-async def test_a_service_that_calls_back_is_not_asked_before_its_time_is_up(service, said, wait):
+@pytest.mark.parametrize(("retry_after", "wait"), [("60", 60), ("", 120)])
+async def test_a_service_that_calls_back_is_not_called_before_its_time_is_up(
+    service, retry_after, wait
+):
     """Unless it says when; then it is asked once more, since it may have called in vain."""
-    service.says(202, **{"Retry-After": said})
+    service.says(202, **{"Retry-After": retry_after})
     service.remote = replace(service.remote, answer_within=seconds(120), calls_back=True)
     with pytest.raises(AcceptedError) as raised:
         await service.call()
@@ -505,7 +509,7 @@ async def test_a_request_whose_time_is_far_away_is_answered_once():
 
 async def test_a_service_gets_the_link_over_which_it_can_answer_later(service):
     """In a header, which a service that never does so ignores; an undo has none."""
-    asked = Agency().request
-    await service.call(asked.model_copy(update={"callback_url": "https://app/api/answers/x"}))
-    await service.call(asked)
+    request = Agency().request
+    await service.call(request.model_copy(update={"callback_url": "https://app/api/answers/x"}))
+    await service.call(request)
     assert service.links == ["https://app/api/answers/x", None]

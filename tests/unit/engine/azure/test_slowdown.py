@@ -50,9 +50,9 @@ class Machine:
     """A machine that is as slow as each measurement says, and ends with the last."""
 
     def __init__(self, file, *measurements):
-        self.left, self.slept, self.said, self.written = list(measurements), [], [], []
+        self.left, self.slept, self.lines, self.written = list(measurements), [], [], []
         self.pace = Pace(
-            file=file, say=self.said.append, measure=lambda: self.left.pop(0), sleep=self.sleep
+            file=file, say=self.lines.append, measure=lambda: self.left.pop(0), sleep=self.sleep
         )
 
     async def sleep(self, time):
@@ -74,7 +74,7 @@ async def test_the_factor_is_measured_and_written_again_and_again(tmp_path):
     machine = await Machine(tmp_path / "slowdown", USUAL, *busy, *[USUAL] * REMEMBERED).run()
     assert machine.slept == [EVERY_SECONDS] * (1 + len(busy) + REMEMBERED)
     assert machine.written == [1, *[4] * 31, *[1] * 4]  # three of the last thirty do not count
-    assert len(machine.said) == 2
+    assert len(machine.lines) == 2
 
 
 async def test_a_person_reads_of_every_larger_factor_and_of_the_end(tmp_path):
@@ -82,7 +82,7 @@ async def test_a_person_reads_of_every_larger_factor_and_of_the_end(tmp_path):
     up_and_down = [USUAL, SLOW, 1.6 * USUAL, *[SLOW] * 3, 5.5 * USUAL, *[5.5 * USUAL] * 3]
     machine = await Machine(tmp_path / "slowdown", *up_and_down).run()
     assert max(machine.written) == 6
-    assert len(machine.said) == 2
+    assert len(machine.lines) == 2
 
 
 async def test_a_folder_that_cannot_be_written_stops_no_run(tmp_path):

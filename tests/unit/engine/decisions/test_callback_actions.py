@@ -42,9 +42,9 @@ def yes(order):
 @pytest.mark.proves("ANS-1")
 def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     """Neither a reason, nor a date, nor a time by which a service has to answer over its link."""
-    asked = order.step("pictures")
-    rests = steps.cooling_down(asked, until=NOW, reason="nobody has answered in time")
-    sent = steps.in_doubt(steps.with_rules(asked, capability="office"))
+    before = order.step("pictures")
+    rests = steps.cooling_down(before, until=NOW, reason="nobody has answered in time")
+    sent = steps.in_doubt(steps.with_rules(before, capability="office"))
     accepted = steps.accepted_by_service(sent, ask_again_at=NOW, finish_by=NOW)
     for waiting, effect in ((rests, Answered), (accepted, Done)):
         now = orders.with_steps(order, waiting)
@@ -95,20 +95,20 @@ def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
 def test_an_answer_of_a_step_without_a_model_is_kept_as_it_is(order):
     """Its fields are those that the step declares."""
     definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
-    said = {"urls": ["https://pictures.example/1"], "other": 1}
-    assert callback_actions._kept(definition, said) == {"urls": said["urls"]}
+    content = {"urls": ["https://pictures.example/1"], "other": 1}
+    assert callback_actions._kept(definition, content) == {"urls": content["urls"]}
 
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_an_answer_may_be_as_long_as_what_a_row_keeps(order, more):
     """In characters of its JSON."""
     definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
-    said = {"urls": "x" * (callback_actions.MAX_KEPT - len('{"urls":""}') + more)}
+    content = {"urls": "x" * (callback_actions.MAX_KEPT - len('{"urls":""}') + more)}
     if not more:
-        assert callback_actions._kept(definition, said) == said
+        assert callback_actions._kept(definition, content) == content
         return
     with pytest.raises(InvalidError, match=f"it can have {callback_actions.MAX_KEPT}"):
-        callback_actions._kept(definition, said)
+        callback_actions._kept(definition, content)
 
 
 def test_a_question_is_made_from_the_answers_that_its_step_uses(order):
@@ -147,18 +147,20 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
 def test_an_answer_is_read_although_the_recorded_one_cannot_be_read_any_more(order, recorded):
     """It is another one, and is refused for that (engine 29 b)."""
     done = orders.with_steps(order, steps.completed(order.step("pictures"), result=recorded))
-    said = callback_actions.read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
-    assert said == yes(order)
+    answer = callback_actions.read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    assert answer == yes(order)
     with pytest.raises(RefusedError):
-        callback_actions.answered(done, said, "grace", NOW)
+        callback_actions.answered(done, answer, "grace", NOW)
 
 
 def test_an_answer_to_a_step_that_the_order_does_not_have_is_refused(order):
     """Its workflow has it now: it was changed in place."""
     shorter = orders.having(order, steps=order.steps[:1])
-    said = callback_actions.read(shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    answer = callback_actions.read(
+        shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None
+    )
     with pytest.raises(RefusedError):
-        callback_actions.answered(shorter, said, "grace", NOW)
+        callback_actions.answered(shorter, answer, "grace", NOW)
 
 
 @pytest.mark.proves("ANS-3")
@@ -192,11 +194,11 @@ def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
 @pytest.mark.proves("ANS-6")
 def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
     """Half a character comes from a hostile sender only."""
-    asked = orders.with_steps(order, steps.with_link(order.step("pictures"), "r"))
-    assert callback_urls.step_of(asked, "pictures", "r").name == "pictures"
+    waiting = orders.with_steps(order, steps.with_link(order.step("pictures"), "r"))
+    assert callback_urls.step_of(waiting, "pictures", "r").name == "pictures"
     for wrong in ("\ud800", "", "R"):
         with pytest.raises(InvalidLinkError):
-            callback_urls.step_of(asked, "pictures", wrong)
+            callback_urls.step_of(waiting, "pictures", wrong)
 
 
 @pytest.mark.proves("SCH-12")
@@ -217,7 +219,7 @@ def went_wrong(order, question):
 
 
 @pytest.mark.proves("OPR-3", "SCH-12")
-def test_a_resubmit_asks_anew_what_was_withdrawn_and_leaves_the_date_of_what_was_not_asked_yet(
+def test_a_resubmit_requests_a_withdrawn_answer_anew_and_keeps_the_date_of_a_later_one(
     order,
 ):
     """One try is enough to have been asked; during an undo nothing is asked."""
@@ -226,13 +228,13 @@ def test_a_resubmit_asks_anew_what_was_withdrawn_and_leaves_the_date_of_what_was
         return resubmit(failed, GRACE, NOW).after.step("pictures")
 
     counted = steps.with_counts(order.step("pictures"), failures=2)
-    asked = steps.withdrawn(steps.with_counts(counted, attempts=1))
-    anew = resubmitted(went_wrong(order, asked))
+    cancelled = steps.withdrawn(steps.with_counts(counted, attempts=1))
+    anew = resubmitted(went_wrong(order, cancelled))
     assert (anew.state, anew.counts) == (Waiting(), Counts(attempts=1))
     unasked = steps.scheduled(steps.with_counts(counted, attempts=0), at=NOW)
     assert resubmitted(went_wrong(order, unasked)) == unasked
-    back = orders.in_error(orders.with_steps(order, asked), outcome=Outcome.UNDO_INCOMPLETE)
-    assert resubmitted(back) == asked
+    back = orders.in_error(orders.with_steps(order, cancelled), outcome=Outcome.UNDO_INCOMPLETE)
+    assert resubmitted(back) == cancelled
 
 
 @pytest.mark.proves("OPR-4", "SCH-12")

@@ -96,8 +96,8 @@ def test_what_cannot_be_claimed_is_left():
     assert claimed(step(), state=Processed()) == NotClaimed(NotClaimable.ENDED)
     assert claimed(step(), not_before=LATER) == NotClaimed(NotClaimable.NOT_YET)
     assert claimed(step(), capacity={}) == NotClaimed(NotClaimable.NO_CAPACITY)
-    asked = in_doubt(Waiting(TIMED_OUT))
-    elsewhere = claimed(asked, capacity={"bank": ("other-bank",)})
+    doubtful = in_doubt(Waiting(TIMED_OUT))
+    elsewhere = claimed(doubtful, capacity={"bank": ("other-bank",)})
     assert elsewhere == NotClaimed(NotClaimable.NO_CAPACITY_AT_ITS_OWN)
 
 
@@ -135,7 +135,7 @@ def test_a_step_that_was_tried_stays_with_the_provider_that_has_its_key():
 
 
 @pytest.mark.parametrize("effect", [NotDone, InDoubt])
-def test_a_step_whose_provider_is_gone_is_asked_nowhere_else(effect):
+def test_a_step_whose_provider_is_gone_goes_nowhere_else(effect):
     """AGT-3 (engine 1): an operator finds out there, whatever the rule of the step says.
 
     For a while it is left to a newer app, which may have an agent that leads there (FLT-12).

@@ -97,17 +97,17 @@ def test_sameness_is_what_an_event_says_and_not_how_it_is_written():
     failed = only_step(recorded(AWAITED, event=replace(NO, refusal=f"{long} this year")))
     ended = {"state": InError(Outcome.FAILED)}
     assert recorded(failed, event=replace(NO, refusal=f"{long} this year"), **ended) is None
-    for said in (long, f"{long} next year"):
-        other = replace(NO, refusal=said)
+    for text in (long, f"{long} next year"):
+        other = replace(NO, refusal=text)
         assert refusal(failed, event=other, **ended) is Code.EVENT_AFTER_FAILURE
 
 
 def test_a_refusal_that_an_agent_has_replied_is_known_and_a_gateway_s_is_not():
     """ANS-3: the service's own word is the same over its callback URL."""
-    said = {"detail": NO.refusal}
-    replied = step(Failed(Cause(Code.REFUSED, said)), "approve", effect=NotDone(key=KEY))
+    facts = {"detail": NO.refusal}
+    replied = step(Failed(Cause(Code.REFUSED, facts)), "approve", effect=NotDone(key=KEY))
     assert recorded(replied, event=NO) is None
-    rejected = step(Failed(Cause(Code.CALL_REJECTED, said)), "approve", effect=NotDone(key=KEY))
+    rejected = step(Failed(Cause(Code.CALL_REJECTED, facts)), "approve", effect=NotDone(key=KEY))
     assert refusal(rejected, event=NO) is Code.EVENT_AFTER_FAILURE
 
 
@@ -163,12 +163,12 @@ def test_a_refusal_of_a_step_whose_condition_is_pending_is_kept():
 def test_a_service_refuses_over_its_callback_url_what_it_had_accepted():
     """AGT-11: a call that asks again meanwhile may do the work, unless it is refused for good."""
     owes = InDoubt(key=KEY, unanswered=False, answer_by=NOW + HOUR)
-    asked = step(Running(UP), "approve", effect=owes)
-    assert only_step(recorded(asked, event=NO)).effect == InDoubt(key=KEY)
+    running = step(Running(UP), "approve", effect=owes)
+    assert only_step(recorded(running, event=NO)).effect == InDoubt(key=KEY)
     waits = step(Deferred(UP), "approve", effect=owes)
     assert only_step(recorded(waits, event=NO)).effect == NotDone(key=KEY)
     for_good = replace(NO, for_good=True)
-    refused = only_step(recorded(asked, event=for_good)).effect
+    refused = only_step(recorded(running, event=for_good)).effect
     assert refused == NotDone(key=KEY, refused_for_good=True)
 
 

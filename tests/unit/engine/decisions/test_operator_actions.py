@@ -361,7 +361,7 @@ def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(what):
     assert possible(order, NOW) == actions
     if order.outcome:
         ended = HistoryEntry(at=NOW, actor="t", events=some("failed"))
-        assert [told.data["actions"] for told in alerts.of(order, ended)] == [actions]
+        assert [alert.data["actions"] for alert in alerts.of(order, ended)] == [actions]
 
 
 @pytest.mark.proves("OPR-1")

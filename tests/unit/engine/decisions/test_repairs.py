@@ -103,8 +103,8 @@ def test_a_resubmit_gives_a_refused_key_its_next_generation():
 
 def test_a_resubmit_asks_somebody_outside_again():
     """SCH-12: the answer that they had been asked for is awaited again."""
-    asked = with_callback_token(replace(external(RequestCancelled()), counts=TRIED), "t")
-    again = resubmit.decide(failed_order(refused(FAILED), asked), NOTE, NOW)
+    cancelled = with_callback_token(replace(external(RequestCancelled()), counts=TRIED), "t")
+    again = resubmit.decide(failed_order(refused(FAILED), cancelled), NOTE, NOW)
     assert again.after.step("approve").state == Waiting()
     assert again.after.step("approve").callback_token is None
 
@@ -113,10 +113,10 @@ def test_a_resubmit_lets_an_undo_go_on():
     """UND-4: only what may stand is undone again, and nobody outside is asked."""
     may_stand = step(UndoFailed(DECLINED), "a", effect=UndoInDoubt(key=KEY))
     nothing = refused(NothingToUndo(DECLINED), name="b")
-    asked = replace(external(RequestCancelled()), counts=TRIED)
-    again = resubmit.decide(stuck(may_stand, nothing, asked), NOTE, NOW).after
+    cancelled = replace(external(RequestCancelled()), counts=TRIED)
+    again = resubmit.decide(stuck(may_stand, nothing, cancelled), NOTE, NOW).after
     assert again.step("a").state == UndoPending()
-    assert (again.step("b"), again.step("approve")) == (nothing, asked)
+    assert (again.step("b"), again.step("approve")) == (nothing, cancelled)
     assert again.direction is Direction.UNDO
 
 

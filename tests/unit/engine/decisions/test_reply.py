@@ -158,7 +158,7 @@ def test_a_result_that_cannot_be_kept_is_no_refusal():
     assert cause_of(long) == only_step(long).cause
 
 
-def test_accepted_work_is_asked_for_again():
+def test_accepted_work_is_requested_again():
     """AGT-11: until the time that the agent declares."""
     accepted = reply("notAttempted", deferred=True, retry_after=3600.0)
     deferred = received(by=REMEMBERS, reply=accepted)

@@ -119,7 +119,7 @@ def test_an_order_that_had_ended_is_restored_as_it_was():
     assert only_step(back) == done
 
 
-def test_only_the_provider_that_may_have_been_asked_is_asked_again():
+def test_only_the_provider_that_may_have_been_called_is_called_again():
     """AGT-3: if it may be one of several, an operator decides (AGT-12)."""
     sharing = replace(agent("other"), provider="psp"), replace(BANK, provider="psp")
     assert key_after(step(), *sharing).provider == "psp"

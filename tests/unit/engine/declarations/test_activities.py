@@ -102,7 +102,7 @@ async def test_a_function_is_given_its_time_and_the_settings_that_it_reads():
 
 
 @pytest.mark.parametrize("where", ["on the loop", "in a thread"])
-async def test_of_any_other_exception_the_kind_and_the_place_are_told(where):
+async def test_of_any_other_exception_the_kind_and_the_place_are_reported(where):
     """Its text may hold the customer's data, or a secret; it may pass."""
 
     async def on_loop(call: Call, ask: Sum) -> Paid:
@@ -113,10 +113,10 @@ async def test_of_any_other_exception_the_kind_and_the_place_are_told(where):
 
     with pytest.raises(
         TransientError, match=r"raised ValueError at test_activities\.py, line \d"
-    ) as told:
+    ) as raised:
         await doing(on_loop if where == "on the loop" else in_thread).call(request(), 5)
-    assert "ada@example.com" not in str(told.value)
-    assert "ada@example.com" not in "".join(traceback.format_exception(told.value))
+    assert "ada@example.com" not in str(raised.value)
+    assert "ada@example.com" not in "".join(traceback.format_exception(raised.value))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ class Dated(Model):
     by: str
 
 
-def test_a_kept_answer_that_fits_no_model_any_more_is_told_with_every_fault():
+def test_a_kept_answer_that_fits_no_model_any_more_is_reported_with_every_fault():
     """It was kept by another version; an answer has the names of the wire."""
     call = Call(order_id="o", step="s", key="k", seconds_left=1.0, result={"paidAt": 5})
     with pytest.raises(InvalidError) as raised:
@@ -585,7 +585,7 @@ FAULTY = {
 
 
 @pytest.mark.parametrize("label", FAULTY)
-def test_a_function_that_cannot_be_called_is_told_at_the_start(label):
+def test_a_function_that_cannot_be_called_is_reported_at_the_start(label):
     """With its file and line."""
     make, fault = FAULTY[label]
     bank = make()
@@ -594,7 +594,7 @@ def test_a_function_that_cannot_be_called_is_told_at_the_start(label):
     assert fault in without_lines(raised.value.faults)
 
 
-def test_an_operation_with_neither_function_nor_address_is_told_at_the_start():
+def test_an_operation_with_neither_function_nor_address_is_reported_at_the_start():
     """An agent without an address cannot call it."""
     bank = coded("authorise")
     made = application(sums(bank), agents=[bank])

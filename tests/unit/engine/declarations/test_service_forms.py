@@ -56,30 +56,30 @@ async def test_a_call_has_the_declared_form(foreign):
         body=Body.CONTENT,
         routes={"authorise": OperationRoute(method="PUT", path="/v2/parcels/{parcel}?notify=0")},
     )
-    asked = request()
-    await foreign.at(form).call(asked, 5)
+    sent = request()
+    await foreign.at(form).call(sent, 5)
     (call,) = foreign.calls
     assert (call.method, call.target) == ("PUT", "/api/v2/parcels/P-1?notify=0")
     assert json.loads(call.body) == CONTENT_OF_REQUEST
     assert call.headers["Api-Version"] == "2026-01"
     assert call.headers["Content-Type"] == "application/vnd.api+json"
-    assert call.headers["Request-Id"] == asked.idempotency_key
+    assert call.headers["Request-Id"] == sent.idempotency_key
     assert "Idempotency-Key" not in call.headers
 
 
 async def test_what_is_not_declared_has_the_usual_form(foreign):
     """Operations of one service are declared one by one."""
     form = Form(routes={"void": OperationRoute(method="DELETE", path="/v2/parcels/{parcel}")})
-    asked = request()
-    await foreign.at(form).call(asked, 5)
+    sent = request()
+    await foreign.at(form).call(sent, 5)
     (call,) = foreign.calls
     assert (call.method, call.target) == ("POST", "/api/authorise")
     assert json.loads(call.body) == {
-        "orderId": asked.order_id,
-        "step": asked.step,
+        "orderId": sent.order_id,
+        "step": sent.step,
         "order": CONTENT_OF_REQUEST,
     }
-    assert call.headers["Idempotency-Key"] == asked.idempotency_key
+    assert call.headers["Idempotency-Key"] == sent.idempotency_key
 
 
 async def test_an_address_is_encoded_too(foreign):
@@ -117,10 +117,10 @@ FILLED = {
 async def test_the_fields_of_a_path_are_encoded(foreign, label):
     """Whatever stands in them, the call goes to the resource that the path names."""
     path, target, content = FILLED[label]
-    asked = request(**content)
-    await foreign.at(sent_to(path)).call(asked, 5)
+    sent = request(**content)
+    await foreign.at(sent_to(path)).call(sent, 5)
     assert [call.target for call in foreign.calls] == [
-        "/api" + target.format(orderId=asked.order_id, step=asked.step)
+        "/api" + target.format(orderId=sent.order_id, step=sent.step)
     ]
 
 
@@ -160,7 +160,7 @@ async def test_a_path_that_cannot_be_made_costs_no_call_and_is_for_an_operator(f
     assert "admin" not in str(raised.value).lower()
 
 
-async def test_an_answer_that_is_no_http_is_told_without_the_path_of_the_call():
+async def test_an_answer_that_is_no_http_is_reported_without_the_path_of_the_call():
     """What stands in the path may be personal."""
 
     async def answer(reader, writer):
@@ -265,7 +265,7 @@ def test_an_encoded_path_is_known_by_its_template(template, path, leads):
 
 
 @pytest.mark.parametrize("label", FAULTY)
-def test_a_form_that_no_call_can_have_is_told_at_the_start(label):
+def test_a_form_that_no_call_can_have_is_reported_at_the_start(label):
     """With the name of the agent, and before the first order."""
     form, fault = FAULTY[label]
     with pytest.raises(DeclarationError) as raised:
@@ -346,7 +346,7 @@ def test_operations_and_agents_declare_the_form_of_their_calls():
     assert Carrier.tell.response is Nothing
 
 
-def test_a_path_with_a_field_that_its_request_lacks_is_told_at_the_start():
+def test_a_path_with_a_field_that_its_request_lacks_is_reported_at_the_start():
     """With the place of the step: in the names of messages, and the kept answer for an undo."""
     with pytest.raises(DeclarationError) as raised:
         application(parcels(carrier.lose), agents=[carrier])
@@ -374,7 +374,7 @@ def test_only_an_undo_has_a_kept_answer_in_its_path():
     ]
 
 
-def test_an_operation_with_two_routes_is_told_at_the_start():
+def test_an_operation_with_two_routes_is_reported_at_the_start():
     """No request says which of them is meant."""
     with pytest.raises(DeclarationError) as raised:
         application(parcels(carrier.cancel), agents=[carrier, TwoWays("two")])

@@ -108,7 +108,7 @@ DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("properties", "fault"),
     [
         (
             {"capability": "postman"},
@@ -151,10 +151,10 @@ DAY = timedelta(days=1)
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else value.code,
 )
-def test_a_wrong_step_is_reported(said, fault):
+def test_a_wrong_step_is_reported(properties, fault):
     """With its name, and what it can be."""
     with pytest.raises(DeclarationError) as error:
-        Workflows(flow(step("a", **said))).check(CAPABILITIES)
+        Workflows(flow(step("a", **properties))).check(CAPABILITIES)
     assert fault.within("w version 1: step a") in error.value.faults
 
 

@@ -190,7 +190,7 @@ TEXTS = ["x", '"', "\\", "\n", "\x01", "\U0001f9a0", "\ud800"]
     [{}, {"type": "t" * 90, "code": "c" * 90}, {"type": "t" * 500, "code": "c" * 300}],
     ids=["alone", "type and code", "long type and code"],
 )
-def test_a_step_keeps_no_more_of_a_cause_than_its_row_has_room_for(character, others):
+def test_a_step_keeps_no_more_of_a_cause_than_fits_into_its_row(character, others):
     """As much of it as fits, whatever characters the service sends; first `detail` is cut."""
     long = refusal(detail=character * 1000, **others)
     kept = long.shortened()

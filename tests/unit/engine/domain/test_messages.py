@@ -147,7 +147,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("what", FAULTS)
-def test_a_fault_is_told_at_its_place(what):
+def test_a_fault_is_reported_at_its_place(what):
     """What concerns the whole is said of the body; of very many faults the rest is counted."""
     body, faults = FAULTS[what]
     with pytest.raises(InvalidError) as raised:
@@ -248,14 +248,14 @@ def test_an_alert_is_read_with_all_that_it_says():
 
 
 @pytest.mark.proves("ALR-2")
-def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
+def test_a_notice_that_is_given_up_has_an_alert_with_its_queue_and_the_fault():
     """In the alert that takes its place."""
     row = IndexRow(
         key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "WorkItemKind": "notice"}
     )
-    told = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
+    alert = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
     given_up = successor(row, ValueError("gone"), NOW, 1, counts=True)
-    assert str(told.data["reason"]) in str(given_up.data)
+    assert str(alert.data["reason"]) in str(given_up.data)
 
 
 @pytest.mark.proves("SCH-8")
@@ -279,7 +279,7 @@ def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_fo
 
 
 @pytest.mark.proves("SUB-3", "SUB-4")
-def test_what_is_refused_is_told_with_its_order_its_time_and_why():
+def test_what_is_refused_is_reported_with_its_order_its_time_and_why():
     """The record in the history too."""
     note = refusal_of(orders.new(), b"body", NOW, NOW + seconds(1), "submission/i")
     assert note.entry.at == NOW + seconds(1)

@@ -85,7 +85,7 @@ class TestTenQuestions:
         after = CORE_WAITS | kinds(CoolingDown) | given_up | UNDO_REQUESTED
         assert targets(TableEvent.EXPIRE, Running) == after
 
-    def test_what_may_happen_to_a_step_whose_service_said_202(self):
+    def test_what_may_happen_to_a_step_whose_service_answered_202(self):
         """It is deferred. Its service is asked again, or answers over the callback URL."""
         assert targets(TableEvent.DEFER, Running) == kinds(Deferred)
         assert targets(TableEvent.START, Deferred) == kinds(Running)

@@ -124,7 +124,7 @@ def test_a_completed_undo_keeps_the_result_of_what_was_undone():
     assert verbs.complete(undoing(InDoubt(key=KEY)), {}).result is None
 
 
-def test_accepted_work_is_asked_for_again_until_the_service_has_to_finish():
+def test_accepted_work_is_requested_again_until_the_service_has_to_finish():
     """AGT-11: the first acceptance says by when, and no failure is counted."""
     accepted = verbs.defer(running(), NOW, retry_after=MOMENT, answer_within=HOUR)
     assert accepted.state == Deferred(NOW + MOMENT)
@@ -136,7 +136,7 @@ def test_accepted_work_is_asked_for_again_until_the_service_has_to_finish():
     assert again.counts.uncounted == 2
 
 
-def test_a_service_that_has_accepted_may_be_asked_again_without_a_pause():
+def test_a_service_that_has_accepted_may_be_called_again_without_a_pause():
     """Its reply names none, and the back-off has passed."""
     accepted = verbs.defer(running(), UP, retry_after=0 * HOUR, answer_within=HOUR)
     assert accepted.state == Deferred(None)

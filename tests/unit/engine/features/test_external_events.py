@@ -97,7 +97,7 @@ def test_somebody_outside_may_refuse():
     assert (failed.state, failed.effect) == (Failed(DECLINED), NothingSent())
 
 
-def test_a_request_that_is_cancelled_is_asked_again_after_a_resubmit():
+def test_a_request_that_is_cancelled_is_sent_again_after_a_resubmit():
     """SCH-12: so is one that waited to be asked again; nobody who was never asked is."""
     cancelled = events.cancel_request(awaited())
     assert cancelled.state == RequestCancelled()

@@ -64,7 +64,7 @@ async def test_of_an_order_that_cannot_be_read_the_caller_hears_why():
     [KeyError("mail of ada"), ExceptionGroup("2 of 8 failed", [AWAY, KeyError("mail of ada")])],
     ids=["alone", "among others"],
 )
-async def test_what_nobody_expected_is_logged_and_not_told(error, caplog):
+async def test_what_nobody_expected_is_logged_and_not_answered(error, caplog):
     """The caller sees no text of it; the log has all of it, but not the query."""
     status, _, body = await answer_to(error)
     assert status == 500
@@ -79,7 +79,7 @@ class NameBody(BaseModel):
 
 
 @answers
-async def asked(req):
+async def greet(req):
     return ok({"name": body_of(req, NameBody).name})
 
 
@@ -96,7 +96,7 @@ async def asked(req):
 )
 async def test_a_body_whose_length_is_not_known_is_411(headers, body, status, caplog):
     """Azure's host hands over none of it; the caller is told what to do, and the log nothing."""
-    answer = await asked(
+    answer = await greet(
         func.HttpRequest(method="POST", url="http://x/", headers=headers, body=body)
     )
     assert answer.status_code == status
@@ -104,7 +104,7 @@ async def test_a_body_whose_length_is_not_known_is_411(headers, body, status, ca
     assert caplog.records == []
 
 
-async def test_every_fault_is_told():
+async def test_every_fault_is_named():
     """Of what the caller can mend."""
     status, _, body = await answer_to(InvalidError(["a: wrong", "b: missing"]))
     assert status == 400

@@ -16,13 +16,13 @@ BODY = {"operator": "grace", "note": "the stock is counted"}
 
 def claims(*roles, kind="roles"):
     """All claims of a person with these roles, as the platform sends them."""
-    said = {
+    content = {
         "claims": [
             {"typ": "name", "val": "operator"},
             *({"typ": kind, "val": role} for role in roles),
         ]
     }
-    return base64.b64encode(json.dumps(said).encode()).decode()
+    return base64.b64encode(json.dumps(content).encode()).decode()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ async def get(name, path="", headers=None, site=SITE, start=False, **parameters)
 
 
 @pytest.mark.parametrize("name", ["web_page", "web_console"])
-async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
+async def test_a_page_names_its_files_by_the_hash_and_is_revalidated(name):
     """What it names is there; nothing stands in it that its policy forbids."""
     page = await get(name)
     text = page.get_body().decode()

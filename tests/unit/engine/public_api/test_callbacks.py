@@ -89,11 +89,11 @@ def right_of(environment, order, step="pictures"):
     return snapshot(environment, order).step(step).callback_token
 
 
-def over(environment, order, step="pictures", right=None, **said):
+def over(environment, order, step="pictures", right=None, **content):
     """Answer over the link, which is right unless the test gives another one."""
     given = CallbackToken(token=right or right_of(environment, order, step))
     service = environment._world.engine.callback_service
-    taken = environment._world.run(service.answer(order.id, step, AnswerBody(**said), given))
+    taken = environment._world.run(service.answer(order.id, step, AnswerBody(**content), given))
     return taken.status
 
 
@@ -158,7 +158,7 @@ def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
 
 
 @pytest.mark.proves("ANS-6")
-def test_a_reminder_keeps_the_link_and_who_is_asked_anew_gets_another():
+def test_a_reminder_keeps_the_link_and_a_new_request_has_another():
     """After somebody has given up, the link of before is not valid any more."""
     environment, order = begun(BOTH)
     first = right_of(environment, order, "soon")
@@ -204,7 +204,7 @@ def test_an_operator_renews_a_link_which_ends_the_former_one():
 
 
 @pytest.mark.proves("ANS-6")
-def test_a_link_that_is_opened_shows_what_is_asked_and_changes_nothing():
+def test_a_link_that_is_opened_shows_the_question_and_changes_nothing():
     """A mail scanner opens it as well; nobody keeps what it shows."""
     environment, order = begun()
     version = snapshot(environment, order).version
@@ -223,7 +223,7 @@ def test_a_link_that_is_opened_shows_what_is_asked_and_changes_nothing():
         shows(environment, order, right="x")
 
 
-def test_a_link_shows_nothing_of_what_a_service_was_asked():
+def test_a_link_shows_nothing_of_the_request_to_a_service():
     """It is the service's own; and a question that cannot be made is told as that."""
     environment = WorkflowTestEnvironment(ASKING)
     environment.hang("office")
@@ -243,15 +243,15 @@ def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
     environment, order = begun()
     environment.act(order, "cancel")
     bus = environment._world.engine.adapters.bus
-    asked = [
+    requests = [
         decode(AgentRequest, message.body)
         for message in bus.sent
         if message.queue == "office-requests"
     ]
-    urls = {request.action: request.callback_url for request in asked}
+    urls = {request.action: request.callback_url for request in requests}
     assert urls["undo"] is None
     assert LINK.fullmatch(urls["do"]).groups()[:2] == (order.id, "check")
-    assert urls["do"] not in repr(asked[0])
+    assert urls["do"] not in repr(requests[0])
 
 
 @pytest.mark.proves("ANS-6")
@@ -269,7 +269,7 @@ def test_a_service_answers_over_its_link_while_its_agent_still_waits():
 
 
 @pytest.mark.proves("ANS-6", "AGT-11")
-def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(monkeypatch):
+def test_a_service_that_calls_back_completes_its_step_and_is_not_called_again(monkeypatch):
     """What it had accepted is not in doubt any more, and nothing is asked of it at the end."""
     environment, calls = at_the_clerk(monkeypatch)
     order = environment.submit(ADA)
@@ -288,7 +288,7 @@ def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(mon
 
 
 @pytest.mark.proves("AGT-11")
-def test_a_service_that_never_calls_back_is_asked_when_its_time_is_up(monkeypatch):
+def test_a_service_that_never_calls_back_is_called_when_its_time_is_up(monkeypatch):
     """With the same key; from then on each attempt counts."""
     environment, calls = at_the_clerk(monkeypatch, failure_threshold=1)
     order = environment.submit(ADA)
@@ -318,7 +318,7 @@ def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatc
 
 @pytest.mark.proves("ANS-8", "AGT-3")
 @pytest.mark.parametrize(("remembers", "key"), [(True, "stamped:1"), (False, "stamped")])
-def test_a_service_that_refused_over_its_link_is_asked_with_a_key_of_the_next_round(
+def test_a_service_that_refused_over_its_link_is_called_with_a_key_of_the_next_round(
     monkeypatch, remembers, key
 ):
     """If it remembers refusals: it would repeat the one of before, and nothing of it is in doubt."""
@@ -383,18 +383,18 @@ def paid_at_the_till(monkeypatch):
     monkeypatch.setattr(simulated, "call", call)
     order = environment.submit(ADA)
     assert snapshot(environment, order).step("paid").result == REPLIED
-    asked = [
+    requests = [
         message
         for message in environment._world.engine.adapters.bus.sent
         if message.queue == "till-requests"
     ]
-    url = decode(AgentRequest, asked[-1].body).callback_url
+    url = decode(AgentRequest, requests[-1].body).callback_url
     return environment, order, LINK.fullmatch(url)[3]
 
 
 @pytest.mark.proves("ANS-3", "ANS-6")
 @pytest.mark.parametrize(
-    "said",
+    "result",
     [
         REPLIED,
         REPLIED | {"note": None},
@@ -408,10 +408,10 @@ def paid_at_the_till(monkeypatch):
         "with more than is kept",
     ],
 )
-def test_what_a_service_has_replied_is_known_when_it_comes_over_its_link(monkeypatch, said):
+def test_what_a_service_has_replied_is_known_when_it_comes_over_its_link(monkeypatch, result):
     """By its values, for its reply is kept as it was written (engine 29 b)."""
     environment, order, right = paid_at_the_till(monkeypatch)
-    assert over(environment, order, "paid", right, answer=said) == "known"
+    assert over(environment, order, "paid", right, answer=result) == "known"
     assert snapshot(environment, order).step("paid").result == REPLIED
 
 
@@ -568,13 +568,13 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     app = bootstrap(settings, ASKING, in_memory())
     bound = {function.get_function_name(): function for function in functions(app).get_functions()}
 
-    async def call(name, right="x", step="pictures", **said):
+    async def call(name, right="x", step="pictures", **content):
         trigger = bound[name].get_trigger().get_dict_repr()
         assert trigger["authLevel"] == func.AuthLevel.ANONYMOUS
         request = func.HttpRequest(
             method="POST",
             url="http://x/",
-            body=json.dumps(said).encode(),
+            body=json.dumps(content).encode(),
             headers={},
             params={"token": right} if right else {},
             route_params={"orderId": ORDER_ID, "step": step},

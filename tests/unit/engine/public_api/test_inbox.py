@@ -29,8 +29,8 @@ class Queue:
         self.order = self.environment.submit(ADA)
         self.world = self.environment._world
 
-    def take(self, body=None, **said):
-        message = {"orderId": self.order.id, "step": "pictures"} | said
+    def take(self, body=None, **content):
+        message = {"orderId": self.order.id, "step": "pictures"} | content
         text = json.dumps(message) if body is None else body
         arrival = Arrival(at=self.environment.now, number="7")
         self.world.run(self.world.engine.answer_inbox.take(text.encode(), None, arrival))
@@ -70,7 +70,7 @@ def test_a_message_may_be_a_refusal(queue):
 
 @pytest.mark.proves("ANS-9")
 @pytest.mark.parametrize(
-    ("said", "reasons"),
+    ("content", "reasons"),
     [
         ({"answer": {"urls": 1, "more": 2}}, ["answer.urls", "answer.more"]),
         ({}, ["either an answer or a refusal"]),
@@ -82,9 +82,9 @@ def test_a_message_may_be_a_refusal(queue):
         ({"body": "{"}, ["JSON"]),
     ],
 )
-def test_what_cannot_be_recorded_is_kept_as_poison_with_every_reason(queue, said, reasons):
+def test_what_cannot_be_recorded_is_kept_as_poison_with_every_reason(queue, content, reasons):
     """And the order still waits."""
-    queue.take(**said)
+    queue.take(**content)
     (reason,) = queue.poison()
     assert [expected for expected in reasons if expected not in reason] == []
     assert (queue.order.steps["pictures"], queue.sent_again()) == ("Running", [])
@@ -106,9 +106,9 @@ def test_an_answer_to_an_order_that_is_not_recorded_yet_comes_again(queue):
     queue.take(orderId=unknown, answer=PICTURES)
     for number in range(1, MOST_TRIES + 1):
         message = queue.sent_again()[-1]
-        said = json.loads(message.body)
-        assert said["again"] == number
-        assert (said["orderId"], said["answer"]) == (unknown, PICTURES)
+        content = json.loads(message.body)
+        assert content["again"] == number
+        assert (content["orderId"], content["answer"]) == (unknown, PICTURES)
         assert queue.poison() == []
         queue.take(body=message.body)
     assert len({sent.message_id for sent in queue.sent_again()}) == MOST_TRIES

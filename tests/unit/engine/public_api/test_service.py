@@ -172,7 +172,7 @@ def routes_of(caller):
 
 
 @pytest.mark.proves("OPR-5")
-def test_a_workflow_has_the_door_that_it_declares_and_no_other(claims, hotels):
+def test_a_workflow_has_the_endpoint_that_it_declares_and_no_other(claims, hotels):
     """Open or for operators, and with a call to cancel only where customers may."""
     order = "api/workflows/claim/orders/{orderId}"
     assert routes_of(claims) == {
@@ -200,7 +200,7 @@ def test_the_endpoint_of_a_workflow_is_that_of_its_latest_version():
     assert (endpoint.workflow, endpoint.open, endpoint.cancel_until) == ("stay", False, "book")
 
 
-def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
+def test_an_endpoint_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
     """Nobody could ever cancel."""
     with pytest.raises(DeclarationError) as raised:
         application(stays("stay", OrderEndpoint(cancel_until="pay")), agents=[hotel])
@@ -267,7 +267,7 @@ async def test_who_follows_an_order_sees_nothing_of_what_is_in_it(claims):
     assert (found["canBeCancelled"], "Retry-After" in headers) == (False, False)
 
 
-async def test_an_order_of_another_workflow_is_unknown_at_this_door(hotels):
+async def test_an_order_of_another_workflow_is_unknown_at_this_endpoint(hotels):
     """Its id is the right to see it at its own endpoint alone, which may be the operators'."""
     order_id = await hotels.recorded("long_stay", GUEST)
     assert (await hotels("customers_follow_long_stay", orderId=order_id))[0] == 200
@@ -415,15 +415,15 @@ LATE = {
 
 @pytest.mark.proves("SUB-8")
 @pytest.mark.parametrize("why", LATE)
-async def test_a_customer_who_is_too_late_is_told_why_and_changes_nothing(claims, why):
+async def test_a_customer_who_is_too_late_gets_the_reason_and_changes_nothing(claims, why):
     """Without the name of a step, which is none of theirs."""
-    moved, told = LATE[why]
+    moved, reason = LATE[why]
     order_id = await claims.recorded()
     load = claims.app.engine.store.load
     await claims.set_to(order_id, moved)
     _, found, _ = await claims("customers_follow_claim", orderId=order_id)
     status, problem, _ = await claims("customers_cancel_claim", orderId=order_id)
-    assert (status, problem["detail"], found["canBeCancelled"]) == (409, told, False)
+    assert (status, problem["detail"], found["canBeCancelled"]) == (409, reason, False)
     assert (await load(order_id)).version == 1
 
 
@@ -441,19 +441,19 @@ async def test_an_order_that_is_not_recorded_yet_is_cancelled_later(claims):
     assert (status, "not recorded yet" in problem["detail"]) == (409, True)
 
 
-def test_the_description_of_a_door_has_the_model_of_the_payload(claims):
+def test_the_description_of_an_endpoint_has_the_model_of_the_payload(claims):
     """With what each field may be, and the statuses that can come."""
     routes = engine.public_api.triggers.endpoint_routes(
         claims.app.engine.customers, CLAIMS.endpoints
     )
-    told = description(routes)
-    post = told["paths"]["/api/workflows/claim/orders"]["post"]
+    described = description(routes)
+    post = described["paths"]["/api/workflows/claim/orders"]["post"]
     assert post["requestBody"]["content"]["application/json"]["schema"] == {
         "$ref": "#/components/schemas/Claim"
     }
-    number = told["components"]["schemas"]["Claim"]["properties"]["claimNumber"]
+    number = described["components"]["schemas"]["Claim"]["properties"]["claimNumber"]
     assert number["pattern"] == r"^C-\d{4,10}$"
     assert set(post["responses"]) == {"202", "400", "409", "411", "503"}
-    cancel = told["paths"]["/api/workflows/claim/orders/{orderId}/cancel"]["post"]
+    cancel = described["paths"]["/api/workflows/claim/orders/{orderId}/cancel"]["post"]
     assert set(cancel["responses"]) == {"202", "404", "409", "503"}
     http_functions(routes)

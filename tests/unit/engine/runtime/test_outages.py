@@ -89,7 +89,7 @@ async def test_a_bug_among_outages_is_not_waited_for():
         await retry_while_unavailable("f", work)
 
 
-async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog):
+async def test_an_outage_that_lasts_is_logged_as_an_error_until_it_is_over(caplog):
     """Once in a while: an alert counts these lines, and nobody reads the others in time."""
     caplog.set_level(logging.WARNING)
     with patch("engine.runtime.functions.time") as clock:

@@ -68,12 +68,12 @@ class Unheard(Model):
     anything: Annotated[object, PlainValidator(int)]
 
 
-@pytest.mark.parametrize("said", [{}, {"examples": [7]}])
-def test_what_has_no_example_can_be_given_one(said):
+@pytest.mark.parametrize("extra", [{}, {"examples": [7]}])
+def test_what_has_no_example_can_be_given_one(extra):
     """The author's own comes first, and has to be valid too."""
 
     class Bounded(Model):
-        number: Annotated[str, Field(pattern="^[A-Z]+-[0-9]+$", json_schema_extra=dict(said))]
+        number: Annotated[str, Field(pattern="^[A-Z]+-[0-9]+$", json_schema_extra=dict(extra))]
 
     with pytest.raises(InvalidError, match="number: "):
         example_of(Bounded)

@@ -119,15 +119,15 @@ def test_the_command_says_what_comes_next(root, monkeypatch):
     """Each with the name of the new business; a fault is said without a traceback."""
     monkeypatch.setattr(__main__, "create", lambda name: create(name, root))
     command = CliRunner().invoke
-    said = command(__main__.main, ["new", "bike-rental"])
-    assert said.exit_code == 0, said.output
+    ran = command(__main__.main, ["new", "bike-rental"])
+    assert ran.exit_code == 0, ran.output
     for line in (
         "BUSINESS=bike_rental.business:BIKE_RENTAL make run",
         f"make submit ORDER='{new.sample()}'",
         "make test ARGS=tests/unit/test_bike_rental.py",
         'make declared ARGS="--deploy bike_rental.business:BIKE_RENTAL"',
     ):
-        assert line in said.output
+        assert line in ran.output
     again = command(__main__.main, ["new", "bike-rental"])
     assert again.exit_code == 2
     assert f"[{FaultCode.FILE_EXISTS}]" in again.stderr

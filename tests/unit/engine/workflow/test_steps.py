@@ -72,8 +72,8 @@ def test_a_flow_makes_the_requests_that_are_written_by_hand(name, reference):
     results = {step.name: {"reference": reference} if reference else {} for step in by_hand.steps}
     for recorded in (payload, made_for.payload.erased(payload), payload | {"of": "a new version"}):
         for written, step in zip(by_hand.steps, compiled.steps, strict=True):
-            asked = step.request(order_of(recorded), results)
-            assert asked == written.request(order_of(recorded), results)
+            request = step.request(order_of(recorded), results)
+            assert request == written.request(order_of(recorded), results)
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -138,7 +138,7 @@ class Numbered(Model):
 class Hotel(Agent):
     """A service."""
 
-    book_room = Operation(Wish, Reference)
+    book_suite = Operation(Wish, Reference)
     number = Operation(Wish, Numbered)
     cancel = Operation(Wish)
 
@@ -162,9 +162,9 @@ def stays(*more, payload=Stay, agents=(hotel, kitchen), name="stay", version=1):
     """Return a flow of one step."""
     flow = Workflow(name, payload, version=version)
 
-    @flow.step(hotel.book_room, undo=hotel.cancel)
-    def room(stay: payload) -> Wish:
-        """Book the room."""
+    @flow.step(hotel.book_suite, undo=hotel.cancel)
+    def suite(stay: payload) -> Wish:
+        """Book the suite."""
         return Wish(nights=stay.nights)
 
     return flow
@@ -221,7 +221,7 @@ def test_a_submission_may_not_pass_for_an_erased_one():
     PETS.check(GUESTS)
 
 
-class Room(Model):
+class Suite(Model):
     """Known by its number."""
 
     number: Key[int]
@@ -234,7 +234,7 @@ class Booking(Model):
     code: Key[Annotated[str, Field(pattern="^B-[0-9]+$")]]
     agency: Key[str] | None = None
     vouchers: tuple[Key[str], ...] = ()
-    rooms: tuple[Room, ...] = ()
+    suites: tuple[Suite, ...] = ()
     guest: Personal[str] = ""
 
 
@@ -242,7 +242,7 @@ BOOKED = {
     "code": "B-1",
     "agency": "Sun & Sea",
     "vouchers": ["V1", "V2", "V1"],
-    "rooms": [{"number": 7, "view": "sea"}, {"number": 8}],
+    "suites": [{"number": 7, "view": "sea"}, {"number": 8}],
     "guest": "Ada",
 }
 BOOKINGS = application(stays(payload=Booking), agents=[hotel, kitchen]).payload
@@ -263,9 +263,10 @@ def test_an_erasure_changes_no_key():
 
 
 @pytest.mark.parametrize(
-    "recorded", [{}, {"code": {"a": [1]}}, {"rooms": 7}, {"rooms": [[1], "x", {}]}, {"code": None}]
+    "recorded",
+    [{}, {"code": {"a": [1]}}, {"suites": 7}, {"suites": [[1], "x", {}]}, {"code": None}],
 )
-def test_keys_of_a_payload_of_any_shape_can_be_asked_for(recorded):
+def test_keys_of_a_payload_of_any_shape_can_be_read(recorded):
     """It was recorded by another version."""
     assert all(isinstance(key, str) for key in BOOKINGS.distinct_keys(recorded))
 
@@ -309,7 +310,7 @@ def test_operators_read_the_first_line_of_a_function():
     (step,) = flow.workflow().initial_steps(
         timeout=timedelta(1), threshold=1, cooldown=timedelta(1)
     )
-    assert step.rules.title == "Book the room"
+    assert step.rules.title == "Book the suite"
 
     @flow.step(kitchen.cook)
     def supper(stay: Stay) -> Wish:
@@ -332,19 +333,19 @@ def test_a_step_comes_after_what_it_uses_and_after_what_it_names():
         return Wish(nights=stay.nights)
 
     @flow.step(kitchen.cook, after=[supper])
-    def break_fast(stay: Stay, room: Reference, order: Order) -> Wish:
-        return Wish(nights=len(room.reference) + len(order.order_id))
+    def break_fast(stay: Stay, suite: Reference, order: Order) -> Wish:
+        return Wish(nights=len(suite.reference) + len(order.order_id))
 
     @flow.step(hotel.cancel, after=[break_fast])
-    def leave(room: Reference) -> Wish:
-        return Wish(nights=len(room.reference))
+    def leave(suite: Reference) -> Wish:
+        return Wish(nights=len(suite.reference))
 
     (made,) = application(flow, agents=[hotel, kitchen]).workflows.all
     steps = {step.name: step for step in made.steps}
-    assert steps["break-fast"].after == ("room", "supper")
-    assert (steps["leave"].after, steps["leave"].uses) == (("break-fast",), ("room",))
-    asked = steps["break-fast"].request(order_of(GUESTS), {"room": {"reference": "r-1"}})
-    assert asked == {"nights": 3 + len(ORDER_ID)}
+    assert steps["break-fast"].after == ("suite", "supper")
+    assert (steps["leave"].after, steps["leave"].uses) == (("break-fast",), ("suite",))
+    request = steps["break-fast"].request(order_of(GUESTS), {"suite": {"reference": "r-1"}})
+    assert request == {"nights": 3 + len(ORDER_ID)}
 
 
 def test_an_answer_that_its_model_does_not_allow_is_named_without_its_value():
@@ -352,11 +353,11 @@ def test_an_answer_that_its_model_does_not_allow_is_named_without_its_value():
     flow = stays()
 
     @flow.step(kitchen.cook)
-    def supper(room: Reference) -> Wish:
-        return Wish(nights=len(room.reference))
+    def supper(suite: Reference) -> Wish:
+        return Wish(nights=len(suite.reference))
 
     with pytest.raises(InvalidError, match=r"^reference: Input should be a valid string$"):
-        flow.workflow().steps[1].request(order_of(GUESTS), {"room": {"reference": 7}})
+        flow.workflow().steps[1].request(order_of(GUESTS), {"suite": {"reference": 7}})
 
 
 def test_a_workflow_is_drawn():
@@ -364,7 +365,7 @@ def test_a_workflow_is_drawn():
     (drawn,) = (flow.mermaid() for flow in [stays()])
     assert drawn.splitlines() == [
         "flowchart LR",
-        '  room["<b>room</b><br/>hotel: book-room<br/>undo: cancel"]',
+        '  suite["<b>suite</b><br/>hotel: book-suite<br/>undo: cancel"]',
     ]
 
 
@@ -389,8 +390,8 @@ def of_a_step_below(flow):
 
 def another_answer(flow):
     @flow.step(kitchen.cook)
-    def supper(room: Wish) -> Wish:
-        return room
+    def supper(suite: Wish) -> Wish:
+        return suite
 
 
 def no_answer(flow):
@@ -403,7 +404,7 @@ def no_answer(flow):
 
 def no_type(flow):
     @flow.step(kitchen.cook)
-    def supper(stay: Stay, room) -> Wish:
+    def supper(stay: Stay, suite) -> Wish:
         return Wish(nights=1)
 
 
@@ -469,7 +470,7 @@ def no_tries(flow):
 
 
 def undo_needs_what_is_not_kept(flow):
-    flow.step(hotel.book_room, undo=hotel.cancel, undo_needs=["bill"])(anything)
+    flow.step(hotel.book_suite, undo=hotel.cancel, undo_needs=["bill"])(anything)
 
 
 def a_name_that_no_key_can_bear(flow):
@@ -518,16 +519,16 @@ IN_A_STEP = {
     of_a_step_below: in_supper(FaultCode.PARAMETER_UNKNOWN, "parameter supper", payload="Stay"),
     another_answer: in_supper(
         FaultCode.PARAMETER_TYPE,
-        "parameter room",
-        step="room",
+        "parameter suite",
+        step="suite",
         expected="Reference",
         declared="Wish",
     ),
     no_answer: in_supper(FaultCode.PARAMETER_OF_NOTHING, "parameter anything", step="anything"),
     no_type: in_supper(
         FaultCode.PARAMETER_TYPE,
-        "parameter room",
-        step="room",
+        "parameter suite",
+        step="suite",
         expected="Reference",
         declared=None,
     ),
@@ -621,7 +622,7 @@ IN_A_BUSINESS = {
     "no workflow": (lambda: application(agents=[hotel]), Fault(FaultCode.NO_WORKFLOW)),
     "no agent of the capability": (
         lambda: application(stays(), agents=[kitchen]),
-        in_flow(FaultCode.CAPABILITY_NOT_OFFERED, "step room", capability="hotel"),
+        in_flow(FaultCode.CAPABILITY_NOT_OFFERED, "step suite", capability="hotel"),
     ),
     "an agent twice": (
         lambda: application(stays(), agents=[hotel, hotel]),
@@ -834,7 +835,7 @@ def test_no_business_asks_a_type_checker_to_look_away():
     for package in packages(ROOT):
         for file in (ROOT / package.replace(".", "/")).rglob("*.py"):
             assert "type: ignore" not in file.read_text(), file
-    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
-    assert said["strict"]
-    relaxed = [override["module"] for override in said.get("overrides", [])]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    assert settings["strict"]
+    relaxed = [override["module"] for override in settings.get("overrides", [])]
     assert [name for name in relaxed if not name.startswith("testkit.")] == []

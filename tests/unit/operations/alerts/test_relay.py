@@ -49,10 +49,10 @@ class PartialEventGrid(MemoryEventPublisher):
 
     def __init__(self):
         super().__init__()
-        self.fault, self.bad, self.asked = None, set(), 0
+        self.fault, self.bad, self.calls = None, set(), 0
 
     async def publish(self, events):
-        self.asked += 1
+        self.calls += 1
         if self.fault:
             raise self.fault
         if self.bad & {event.event_id for event in events}:
@@ -231,7 +231,7 @@ async def test_an_alert_waits_for_as_long_as_event_grid_is_away(post):
             await post.relay()
         assert raised.group_contains(UnavailableError)
         post.now += LONGEST_PAUSE
-    assert post.grid.asked == 10
+    assert post.grid.calls == 10
     post.grid.fault = None
     await post.relay()
     assert len(post.grid.published) == 2 * PAGE
@@ -253,11 +253,11 @@ async def test_an_event_that_is_not_confirmed_is_sent_again_after_pauses_that_gr
     times = []
     with patch.object(post.store, "confirm", crashes):
         while len(times) < 9:
-            asked = post.grid.asked
+            calls = post.grid.calls
             for _ in range(2):
                 with suppress(ExceptionGroup):
                     await post.relay()
-            times += [post.now] * (post.grid.asked - asked)
+            times += [post.now] * (post.grid.calls - calls)
             post.now += seconds(1)
     pauses = [(late - early).total_seconds() for early, late in pairwise(times)]
     assert pauses == [2, 4, 8, 16, 32, 64, 128, 256]
@@ -425,8 +425,8 @@ async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
 @pytest.mark.parametrize("number", ["NaN", "[-Infinity]", f"1{'0' * 5000}"])
 def test_an_alert_with_a_number_that_json_has_not_cannot_be_read(number):
     """One such alert in a list would keep browsers from reading all the others."""
-    said = {"specversion": "1.0", "id": "e", "type": "T", "time": NOW.isoformat()}
-    text = json.dumps(said | {"data": {"x": "?"}})
+    event = {"specversion": "1.0", "id": "e", "type": "T", "time": NOW.isoformat()}
+    text = json.dumps(event | {"data": {"x": "?"}})
     assert read(b64encode(text.encode())).data == {"x": "?"}
     with pytest.raises(InvalidError):
         read(b64encode(text.replace('"?"', number).encode()))

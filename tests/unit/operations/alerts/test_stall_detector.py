@@ -156,8 +156,8 @@ async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_
 
 
 @pytest.mark.proves("SUP-7")
-@pytest.mark.parametrize(("ago", "told"), [(-1, 0), (31, 1)])
-async def test_a_sweep_that_stays_away_is_announced(ago, told):
+@pytest.mark.parametrize(("ago", "count"), [(-1, 0), (31, 1)])
+async def test_a_sweep_that_stays_away_is_announced(ago, count):
     """After the time that is allowed, and not before; however short-lived who looks is."""
     store, sweeps, conditions = stores()
     await sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
@@ -166,11 +166,11 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
     events = await announced(store)
     assert [(event.subject, event.data["since"]) for event in events] == [
         ("supervisor", NOW.isoformat())
-    ] * told
+    ] * count
 
 
 @pytest.mark.proves("SUP-7")
-async def test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep():
+async def test_after_a_pause_of_the_whole_system_there_is_no_alert_before_a_sweep_is_possible():
     """Nor after the next one, though the first look then finds the last sweep long ago."""
     store, sweeps, conditions = stores()
     for start in (NOW, NOW + seconds(86_400)):
@@ -364,7 +364,7 @@ async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
 
 
 @pytest.mark.proves("SUP-7")
-async def test_submissions_that_nobody_takes_are_told_once_while_they_wait():
+async def test_submissions_that_nobody_takes_have_one_alert_while_they_wait():
     """Whoever put them there; that the queue moves slowly is no news, and that it waits again is."""
     store, sweeps, conditions = stores()
     detector = watching(store, sweeps, conditions)

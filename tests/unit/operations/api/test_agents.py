@@ -201,7 +201,7 @@ def test_a_hold_without_an_end_is_refused():
         PauseRequest(**GRACE)
 
 
-async def test_what_cannot_be_held_or_released_is_told(world):
+async def test_what_cannot_be_held_or_released_is_refused(world):
     """An agent that the app does not have is 404, one that nobody holds is refused."""
     for act in (world.hold, world.release):
         with pytest.raises(UnknownAgentError) as unknown:
@@ -233,14 +233,14 @@ async def test_an_explanation_says_who_holds_the_agent_why_and_until_when(world)
     """And that the order is claimed then; after a release, nothing of it."""
     (order_id,) = await world.recorded()
     await world.hold()
-    said = await world.there.operations.orders.explain(order_id)
+    explanation = await world.there.operations.orders.explain(order_id)
     facts = ("grace", "2026-01-31 09:15:00 UTC", "bank maintenance")
-    assert [fact for fact in facts if fact not in said.waiting_for] == []
-    assert said.next_at == world.now + HOUR
+    assert [fact for fact in facts if fact not in explanation.waiting_for] == []
+    assert explanation.next_at == world.now + HOUR
     await world.release()
-    said = await world.there.operations.orders.explain(order_id)
-    assert "grace" not in said.summary
-    assert said.next_at == world.now
+    explanation = await world.there.operations.orders.explain(order_id)
+    assert "grace" not in explanation.summary
+    assert explanation.next_at == world.now
 
 
 @pytest.mark.proves("OPR-9", "OPR-2")
@@ -250,8 +250,10 @@ async def test_an_explanation_tells_of_the_hold_of_one_of_several_agents():
     (order_id,) = await world.recorded()
     await world.hold()
     world.now += seconds(60)
-    said = await world.there.operations.orders.explain(order_id)
-    assert [name for name in ("grace", "payment-backup") if name not in said.waiting_for] == []
+    explanation = await world.there.operations.orders.explain(order_id)
+    assert [
+        name for name in ("grace", "payment-backup") if name not in explanation.waiting_for
+    ] == []
 
 
 @pytest.mark.proves("OPR-9", "OPR-2", "AGT-8")
@@ -263,10 +265,10 @@ async def test_an_explanation_names_the_hold_of_one_agent_and_the_open_circuit_o
     opens = world.now + seconds(90)
     health = AgentHealth(agent="payment-backup", instance="a", at=world.now, open_until=opens)
     await world.there.engine.agent_health.publish(health)
-    said = await world.there.operations.orders.explain(order_id)
+    explanation = await world.there.operations.orders.explain(order_id)
     facts = ("grace", "2026-01-31 09:15:00 UTC", "payment-backup", "2026-01-31 08:16:30 UTC")
-    assert [fact for fact in facts if fact not in said.waiting_for] == []
-    assert said.next_at == opens
+    assert [fact for fact in facts if fact not in explanation.waiting_for] == []
+    assert explanation.next_at == opens
 
 
 @pytest.mark.proves("OPR-9", "OPR-2")
@@ -276,8 +278,8 @@ async def test_a_hold_that_was_ended_is_no_word_of_the_agent(world):
     world.now += seconds(60)
     await world.hold()
     await world.release()
-    said = await world.there.operations.orders.explain(order_id)
-    assert "grace" not in said.waiting_for
+    explanation = await world.there.operations.orders.explain(order_id)
+    assert "grace" not in explanation.waiting_for
 
 
 async def test_the_overview_lists_the_held_agents_beside_the_reports(world):
@@ -315,9 +317,9 @@ async def test_an_order_that_waits_for_a_held_agent_is_no_alert_before_it_could_
     world.now += longest
     assert await world.watched() == (longest, [])
     world.now += seconds(1)
-    waited, told = await world.watched()
+    waited, alerts = await world.watched()
     assert waited == longest + seconds(1) < KEPT
-    assert len(told) == 1
+    assert len(alerts) == 1
 
 
 @pytest.mark.proves("OPR-9", "SUP-7")
@@ -327,29 +329,29 @@ async def test_an_order_that_another_agent_could_serve_is_an_alert():
     await world.recorded()
     await world.hold(lasts=3 * HOUR)
     world.now += 2 * HOUR
-    waited, told = await world.watched()
-    assert (waited, len(told)) == (2 * HOUR, 1)
+    waited, alerts = await world.watched()
+    assert (waited, len(alerts)) == (2 * HOUR, 1)
 
 
 @pytest.mark.proves("OPR-9", "SUP-7")
-async def test_of_an_agent_that_is_held_and_one_that_is_silent_the_silent_one_is_told():
+async def test_of_an_agent_that_is_held_and_one_that_is_silent_the_silent_one_has_an_alert():
     """The orders that wait for either are not told one by one."""
     world = Held(offers=OFFERS)
     await world.recorded(3)
     await world.hold(lasts=3 * HOUR)
     world.now += HOUR
     await world.tell("payment-backup", "supervisor", unresponsive_since=world.now - HOUR)
-    _, told = await world.watched()
-    assert [about for about, _ in told] == ["agents/payment-backup"]
+    _, alerts = await world.watched()
+    assert [about for about, _ in alerts] == ["agents/payment-backup"]
 
 
 @pytest.mark.proves("OPR-9", "SUP-7")
-async def test_a_hold_of_more_than_a_day_is_told_once(world):
+async def test_a_hold_of_more_than_a_day_has_one_alert(world):
     """It may have been forgotten."""
     await world.hold(lasts=timedelta(days=20))
     world.now += timedelta(days=1)
     assert await world.watched() == (timedelta(), [])
     for _ in range(2):
         world.now += seconds(1)
-        _, told = await world.watched()
-        assert [about for about, _ in told] == ["agents/payment"]
+        _, alerts = await world.watched()
+        assert [about for about, _ in alerts] == ["agents/payment"]

@@ -88,8 +88,8 @@ ALERTS = {
 @pytest.mark.parametrize("what", ALERTS)
 def test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed(what):
     """And not before."""
-    told, pending, over = ALERTS[what]
-    assert is_over(told, pending) is over
+    alert, pending, over = ALERTS[what]
+    assert is_over(alert, pending) is over
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ async def fails(world, attempt):
     due = (await world.order()).derived.complete_by
     declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
     await world.scheduler.receive(declined, "payment")
-    for told in await pending_events(world.store, "b03"):
-        await world.alert_log.record(told)
+    for event in await pending_events(world.store, "b03"):
+        await world.alert_log.record(event)
 
 
 async def open_alerts(world):
@@ -157,10 +157,10 @@ async def test_a_clock_that_was_put_back_hides_nothing(world):
 def away(bucket):
     """Let a bucket be away, as seen by whoever reads a work index."""
 
-    async def work_items(store, asked, *about):
-        if asked == bucket:
+    async def work_items(store, partition, *about):
+        if partition == bucket:
             raise UnavailableError("away")
-        return await read(store, asked, *about)
+        return await read(store, partition, *about)
 
     read = OrderStore.work_items
     return patch.object(OrderStore, "work_items", work_items)

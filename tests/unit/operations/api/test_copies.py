@@ -254,7 +254,7 @@ def in_doubt(step, *agents):
 
 
 @pytest.mark.proves("OPR-11", "AGT-3")
-def test_a_step_that_was_not_done_is_asked_with_the_same_key():
+def test_a_step_that_was_not_done_is_requested_with_the_same_key():
     """While its service knows the key: whether it was asked since, nobody knows."""
     assert key_in(FORGETS.claim(again(orders.new()), NOW + DAY - 2 * TIMEOUT)) == KEY
 
@@ -287,7 +287,7 @@ def test_a_restored_step_is_undone_once_no_request_since_the_copy_can_take_effec
 
 
 @pytest.mark.proves("OPR-11", "AGT-10")
-def test_of_several_providers_nobody_knows_which_was_asked():
+def test_of_several_providers_nobody_knows_which_was_called():
     """One of them may have done it, under a key that the other does not know."""
     other = replace(BANK, name="giro", provider="giro", keys_last=None)
     waiting = orders.new().step("payment")

@@ -54,22 +54,22 @@ def explained(order, rules=acting_rules, at=NOW):
 def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unknown):
     """And what happens then."""
     order = orders.new(**unknown)
-    said, ends = explained(order), NOW + LONGEST_UPGRADE
-    assert said.next_actor is Actor.SCHEDULER
-    assert said.next_at > ends
+    explanation, ends = explained(order), NOW + LONGEST_UPGRADE
+    assert explanation.next_actor is Actor.SCHEDULER
+    assert explanation.next_at > ends
     name = f"workflow {order.workflow} version {order.workflow_version}"
-    assert name in said.waiting_for
-    assert name in said.summary
-    assert f"{ends:%Y-%m-%d %H:%M:%S} UTC" in said.if_nothing_happens
+    assert name in explanation.waiting_for
+    assert name in explanation.summary
+    assert f"{ends:%Y-%m-%d %H:%M:%S} UTC" in explanation.if_nothing_happens
 
 
 @pytest.mark.proves("OPR-2")
 def test_of_a_workflow_that_was_retired_it_says_how_the_order_ends():
     """At the next claim; if a step of it runs, that answers first, or its time is up."""
     assert explained(orders.new(workflow_version=0)).next_actor is Actor.SCHEDULER
-    said = explained(orders.having(one_of_two_runs(), workflow_version=0))
-    assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
-    assert f"{LATER + seconds(1):%Y-%m-%d %H:%M:%S} UTC" in said.if_nothing_happens
+    explanation = explained(orders.having(one_of_two_runs(), workflow_version=0))
+    assert (explanation.next_actor, explanation.next_at) == (Actor.AGENT, LATER)
+    assert f"{LATER + seconds(1):%Y-%m-%d %H:%M:%S} UTC" in explanation.if_nothing_happens
 
 
 def one_of_two_runs():
@@ -84,8 +84,8 @@ def test_of_a_pending_order_that_waits_for_what_runs_it_says_that():
     """It begins after the other step answers; no scheduler and no newer app is waited for."""
     order = one_of_two_runs()
     order = orders.with_steps(order, steps.failed(order.step("payment")))
-    said = explained(order)
-    assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
+    explanation = explained(order)
+    assert (explanation.next_actor, explanation.next_at) == (Actor.AGENT, LATER)
     assert explained(order, at=LATER + seconds(2)).next_actor is Actor.SUPERVISOR
 
 
@@ -97,9 +97,9 @@ def test_of_the_agents_that_make_no_calls_it_says_nothing_of_one_that_does():
     apart = replace(scheduler, providers={**PROVIDERS, "payment-backup": "another"})
     closed = AgentHealth(agent="payment", instance="1", at=now, open_until=now + seconds(30))
     rules = replace(acting_rules, claim=apart.claim, agent_health=(closed,))
-    said = explained(order, rules, now)
-    assert said.next_at == now + seconds(30)
-    assert "payment-backup" not in said.waiting_for
+    explanation = explained(order, rules, now)
+    assert explanation.next_at == now + seconds(30)
+    assert "payment-backup" not in explanation.waiting_for
 
 
 @pytest.mark.proves("OPR-2")
@@ -118,9 +118,9 @@ def test_of_a_request_that_cannot_be_made_it_says_that():
 @pytest.mark.proves("OPR-2")
 def test_of_what_no_agent_offers_it_says_that():
     """The settings have lost an agent: no newer version of the app is needed."""
-    said = explained(orders.new(), replace(acting_rules, offers={}))
-    assert "payment" in said.waiting_for
-    assert (said.next_actor, said.next_at) == (Actor.OPERATOR, None)
+    explanation = explained(orders.new(), replace(acting_rules, offers={}))
+    assert "payment" in explanation.waiting_for
+    assert (explanation.next_actor, explanation.next_at) == (Actor.OPERATOR, None)
 
 
 def health(agent, **more):
@@ -130,13 +130,13 @@ def health(agent, **more):
 
 
 @pytest.mark.proves("OPR-2", "AGT-10")
-def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are():
+def test_of_an_order_that_waits_for_capacity_it_says_since_when_and_how_the_agents_are():
     """It might have been claimed a while ago; all instances of an agent are taken together."""
     gone = health("payment", instance="3", at=LATER - FRESH, running=50)
     busy = (health("payment"), health("payment", instance="2", rate=4, running=3), gone)
-    said = explained(orders.new(), replace(acting_rules, agent_health=busy), LATER)
+    explanation = explained(orders.new(), replace(acting_rules, agent_health=busy), LATER)
     facts = ("15 ", " 6 ", "payment-backup", SINCE)
-    assert [fact for fact in facts if fact not in said.waiting_for] == []
+    assert [fact for fact in facts if fact not in explanation.waiting_for] == []
     assert SINCE not in explained(orders.new(), at=NOW).waiting_for
 
 
@@ -144,24 +144,24 @@ def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_a
 def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when():
     """Until that was long ago; or the agent has spoken."""
     silence = health("payment", running=0, rate=None, unresponsive_since=NOW)
-    told = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
+    fact = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
     waits = partial(explained, orders.new(), at=LATER)
-    assert told in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
+    assert fact in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
     assert (
-        told
+        fact
         not in waits(replace(acting_rules, agent_health=(silence, health("payment")))).waiting_for
     )
     long_ago = replace(silence, at=LATER - SILENCE)
-    assert told not in waits(replace(acting_rules, agent_health=(long_ago,))).waiting_for
+    assert fact not in waits(replace(acting_rules, agent_health=(long_ago,))).waiting_for
 
 
 @pytest.mark.proves("OPR-2")
 def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
     """The agent has told its last fault; the supervisor will say it too."""
-    told = begun_by(NOW, "payment", faults=(fault_of_all("503 down"),))
-    said = explained(claimed(), replace(acting_rules, agent_health=told))
-    assert "503 down" in said.waiting_for
-    assert "503 down" in said.if_nothing_happens
+    reports = begun_by(NOW, "payment", faults=(fault_of_all("503 down"),))
+    explanation = explained(claimed(), replace(acting_rules, agent_health=reports))
+    assert "503 down" in explanation.waiting_for
+    assert "503 down" in explanation.if_nothing_happens
     other = AttemptFault(text="503 down", requests=(f"{ORDER_ID}:payment:2:do",))
     others = begun_by(NOW, "payment", faults=(other,))
     assert "503" not in explained(claimed(), replace(acting_rules, agent_health=others)).summary
@@ -170,9 +170,9 @@ def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
 @pytest.mark.proves("OPR-2", "SUP-3")
 def test_of_a_step_that_no_agent_has_begun_it_says_what_the_supervisor_will_make_of_it():
     """No failure is counted for it."""
-    said = explained(claimed(), replace(acting_rules, agent_health=()))
+    explanation = explained(claimed(), replace(acting_rules, agent_health=()))
     not_begun = Cause(Code.NOT_BEGUN, {"agent": "payment"})
-    assert words_of(not_begun) in said.if_nothing_happens
+    assert words_of(not_begun) in explanation.if_nothing_happens
 
 
 RULES_OF_TWO = json.dumps([{"Capability": "payment", "TimeoutSeconds": 5, "Threshold": 3}] * 2)
@@ -216,10 +216,10 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
         assert isinstance(record_of(stored), StateRecord)
 
     made.engine.store.load = load
-    said = await made.operations.orders.explain(order.order_id)
-    assert f"{order.order_id}|state" in said.summary
-    assert said.next_actor == Actor.OPERATOR
-    assert said.next_at is None
+    explanation = await made.operations.orders.explain(order.order_id)
+    assert f"{order.order_id}|state" in explanation.summary
+    assert explanation.next_actor == Actor.OPERATOR
+    assert explanation.next_at is None
     with pytest.raises(UnreadableRowError):
         record_of(stored)
 
@@ -233,9 +233,9 @@ async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operato
     order = orders.in_error(failed, steps=[named, steps.new("sent", uses=("paid",))])
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
     await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
-    said = await made.operations.orders.explain(order.order_id)
-    assert said.next_actor is Actor.OPERATOR
-    named = [name for name in ("resubmit", "skip", "cancel") if name in said.waiting_for]
+    explanation = await made.operations.orders.explain(order.order_id)
+    assert explanation.next_actor is Actor.OPERATOR
+    named = [name for name in ("resubmit", "skip", "cancel") if name in explanation.waiting_for]
     assert named == ["resubmit", "cancel"]
 
 
@@ -251,18 +251,18 @@ def test_once_the_time_is_up_it_waits_for_the_supervisor():
 @pytest.mark.proves("OPR-2", "SUB-6")
 def test_of_an_order_whose_wake_up_is_lost_it_says_when_a_poll_finds_it():
     """It leaves the wake-up its time."""
-    said = explained(orders.new())
-    assert said.next_at == NOW
-    assert f"{NOW + WAKE_UP_TIME:%Y-%m-%d %H:%M:%S} UTC" in said.if_nothing_happens
+    explanation = explained(orders.new())
+    assert explanation.next_at == NOW
+    assert f"{NOW + WAKE_UP_TIME:%Y-%m-%d %H:%M:%S} UTC" in explanation.if_nothing_happens
 
 
 @pytest.mark.proves("OPR-2", "FLT-12")
-def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_room():
+def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_needs_capacity():
     """The workflow was retired with its agent: a long wait is not explained by that."""
     order = orders.new(steps=[steps.new(capability="fax")], workflow_version=0)
-    said = explained(order, at=NOW + 2 * WAKE_UP_TIME)
-    assert said.next_actor is Actor.SCHEDULER
-    assert "fax" not in said.waiting_for
+    explanation = explained(order, at=NOW + 2 * WAKE_UP_TIME)
+    assert explanation.next_actor is Actor.SCHEDULER
+    assert "fax" not in explanation.waiting_for
 
 
 UNTIL = NOW + seconds(30)
@@ -278,9 +278,9 @@ PAUSES = [
 def test_of_a_step_that_waits_for_a_time_it_says_why(pause):
     """By its exact state; once the time has come, nothing is said of it."""
     order, until = orders.pending(steps=[pause]), f"{UNTIL:%Y-%m-%d %H:%M:%S} UTC"
-    said = explained(order)
-    assert until in said.waiting_for
-    assert [step.exact_state for step in said.steps] == [type(order.steps[0].state).__name__]
+    explanation = explained(order)
+    assert until in explanation.waiting_for
+    assert [step.exact_state for step in explanation.steps] == [type(order.steps[0].state).__name__]
     assert until not in explained(order, at=UNTIL).waiting_for
 
 

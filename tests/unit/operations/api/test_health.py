@@ -14,7 +14,7 @@ from operations.api.health import HealthService
         (UnavailableError("away"), "away"),
     ],
 )
-async def test_what_refuses_the_app_is_told_from_what_is_away(error, word):
+async def test_a_dependency_that_refuses_the_app_differs_from_one_that_is_away(error, word):
     """A missing right does not come back by itself; the log names it, and the answer does not."""
 
     async def check():

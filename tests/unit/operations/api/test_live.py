@@ -109,19 +109,21 @@ async def test_an_order_in_a_status_that_only_a_newer_host_knows_stands_by_its_c
 @pytest.mark.parametrize("name", ["b03-1", "b03-1:payment:first:do", "b03-1:payment:1:do:again"])
 async def test_an_id_of_another_form_is_passed_over(made, name):
     """The page shows what the row says besides."""
-    await made.engine.agent_health.publish(said("host-1-7-a", begun=(name,)))
+    await made.engine.agent_health.publish(report_of("host-1-7-a", begun=(name,)))
     assert [instance.name for instance in (await look(made)).instances] == ["host-1-7-a"]
 
 
 async def test_a_request_is_in_the_hands_of_the_instance_that_began_the_last_attempt(made):
     """One that no instance has begun is on its queue."""
     order = await made.engine.store.commit(scheduler.claim(await recorded(made), NOW))
-    [asked] = (await look(made)).orders
-    assert [(request.agent, request.instance) for request in asked.requests] == [("payment", None)]
+    [shown] = (await look(made)).orders
+    assert [(request.agent, request.instance) for request in shown.requests] == [("payment", None)]
     [first] = under_way(order)
-    await made.engine.agent_health.publish(said("host-1-7-a", begun=(first,), at=NOW))
+    await made.engine.agent_health.publish(report_of("host-1-7-a", begun=(first,), at=NOW))
     second = first.replace(":1:", ":2:")
-    await made.engine.agent_health.publish(said("host-2-7-b", begun=(second,), at=NOW - seconds(1)))
+    await made.engine.agent_health.publish(
+        report_of("host-2-7-b", begun=(second,), at=NOW - seconds(1))
+    )
     seen = await look(made)
     assert seen.orders[0].requests[0].instance == "host-2-7-b"
     assert [(instance.name, instance.agents) for instance in seen.instances] == [
@@ -130,7 +132,7 @@ async def test_a_request_is_in_the_hands_of_the_instance_that_began_the_last_att
     ]
 
 
-def said(instance, **more):
+def report_of(instance, **more):
     return AgentHealth(agent="payment", instance=instance, **({"at": NOW} | more))
 
 
@@ -141,17 +143,19 @@ async def breaker_of_payment(made):
 async def test_a_breaker_is_open_if_no_instance_calls_and_tries_once_its_time_is_over(made):
     """One that has worked since is closed."""
     assert (await breaker_of_payment(made)).open_until is None
-    await made.engine.agent_health.publish(open_ := said("i1", open_until=NOW + seconds(5)))
+    await made.engine.agent_health.publish(open_ := report_of("i1", open_until=NOW + seconds(5)))
     is_open = await breaker_of_payment(made)
     assert (is_open.open_until, is_open.tries_since) == (NOW + seconds(5), None)
-    await made.engine.agent_health.publish(over := said("i1", open_until=NOW - seconds(1)), open_)
+    await made.engine.agent_health.publish(
+        over := report_of("i1", open_until=NOW - seconds(1)), open_
+    )
     tries = await breaker_of_payment(made)
     assert (tries.open_until, tries.tries_since) == (None, NOW - seconds(1))
-    await made.engine.agent_health.publish(said("i1"), over)
+    await made.engine.agent_health.publish(report_of("i1"), over)
     assert (await breaker_of_payment(made)).tries_since is None
 
 
-async def test_of_too_many_orders_only_numbers_are_told(made):
+async def test_of_too_many_orders_only_numbers_are_shown(made):
     """As many as a page can draw are told one by one."""
     for _ in range(MOST_SHOWN):
         await recorded(made)

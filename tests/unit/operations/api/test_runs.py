@@ -84,7 +84,7 @@ def test_every_run_has_its_work():
     assert set(app(World().parts).operations.services.runs.work) == set(RUNS)
 
 
-def test_a_run_is_asked_for_on_the_command_line(monkeypatch):
+def test_a_run_is_requested_on_the_command_line(monkeypatch):
     """With who acts and why; a word that is none is wrong usage."""
     sent = []
 

@@ -151,10 +151,10 @@ async def test_the_overview_says_how_many_messages_wait_though_a_queue_is_away()
     assert seen.waiting == {"order-submissions": 1, "operator-alerts": None}
 
 
-async def test_the_overview_names_what_agents_said_like_everything_else():
+async def test_the_overview_names_the_fields_of_agents_like_everything_else():
     """In camelCase, though it is shown as it is kept."""
     made = app_at()
-    await made.engine.agent_health.publish(said("payment", open_for=30))
+    await made.engine.agent_health.publish(report_of("payment", open_for=30))
     (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
     assert agent["openUntil"] == NOW + seconds(30)
 
@@ -176,7 +176,7 @@ def counts(pending=0, processing=0):
     return {"Pending": pending, "Processing": processing, **none}
 
 
-def said(agent, open_for=None):
+def report_of(agent, open_for=None):
     """What an agent said of itself just now."""
     until = NOW + seconds(open_for) if open_for else None
     return AgentHealth(agent=agent, instance="1", at=NOW, open_until=until)
@@ -190,11 +190,11 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     order = orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
-    await made.engine.agent_health.publish(said("payment", open_for=30))
+    await made.engine.agent_health.publish(report_of("payment", open_for=30))
     one_open = await service.explain(order.order_id)
     assert one_open.next_at == NOW
     assert "payment-backup" in one_open.summary
-    await made.engine.agent_health.publish(said("payment-backup", open_for=20))
+    await made.engine.agent_health.publish(report_of("payment-backup", open_for=20))
     both_open = await service.explain(order.order_id)
     assert both_open.next_at == NOW + seconds(20)
     times = ("2026-01-31 08:15:30 UTC", "2026-01-31 08:15:20 UTC")
@@ -263,10 +263,10 @@ WHERE = {
 
 @pytest.mark.proves("OPR-3", "OPR-4")
 @pytest.mark.parametrize("what", WHERE)
-async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what):
+async def test_a_bulk_action_is_for_orders_that_match_every_condition(what):
     """By the list, and again by the order itself, which may have changed since."""
-    made, (said, odd) = app_at(), WHERE[what]
-    both, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
+    made, (conditions, odd) = app_at(), WHERE[what]
+    both, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**conditions)
     page = await made.operations.services.bulk.run(resubmit_all(where=where))
     assert [order.order_id for order in page.matching] == [both[1].order_id]
     assert [matches(order, RESUBMIT, where, NOW) for order in both] == [False, True]
@@ -480,9 +480,9 @@ FILTERS = {
 
 @pytest.mark.proves("OPR-1")
 @pytest.mark.parametrize("what", FILTERS)
-async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
+async def test_a_list_shows_the_orders_that_match_every_filter(what):
     """However far behind others they stand, and page by page."""
-    made, (asked, odd) = app_at(), FILTERS[what]
+    made, (query, odd) = app_at(), FILTERS[what]
     for number in range(5):
         await failed(made, number)
     matching = [(await failed(made, number, **odd)).order_id for number in range(5, 8)]
@@ -490,7 +490,7 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
     with patch("operations.api.service.MAX_LOOKED_AT", 2):
         while pages == 0 or continuation:
             page = await made.operations.orders.list(
-                OrdersPage(limit=2, continuation=continuation, **asked)
+                OrdersPage(limit=2, continuation=continuation, **query)
             )
             assert len(page.orders) <= 2
             seen, pages, continuation = (
@@ -531,7 +531,7 @@ async def test_no_page_begins_where_none_ended(continuation):
 
 
 @pytest.mark.proves("OPR-1")
-async def test_what_is_owed_is_read_once_in_two_seconds():
+async def test_pending_work_is_read_once_in_two_seconds():
     """What it says tells when it was so."""
     now = [NOW]
     made = app_at(lambda: now[0])
@@ -551,12 +551,12 @@ async def test_an_order_is_known_to_operators_before_it_is_recorded():
     """Page, explanation and words for it; nothing of it is asked of a store that has no row."""
     order_id = order_ids(1)()
     service = app_at(lambda: order_time(order_id) + seconds(1)).operations.orders
-    seen, said = await service.inspect(order_id), await service.explain(order_id)
+    seen, explanation = await service.inspect(order_id), await service.explain(order_id)
     assert (seen.order_id, seen.process_state, seen.steps) == (order_id, "Accepted", [])
     assert (seen.placed_at, seen.history, seen.actions) == (order_time(order_id), [], [])
     assert (await service.vocabulary()).orders[seen.situation].word == "Accepted"
-    assert (said.next_actor, said.next_at) == ("submission", None)
-    assert said.summary
+    assert (explanation.next_actor, explanation.next_at) == ("submission", None)
+    assert explanation.summary
     assert order_text(seen.model_dump(mode="json", by_alias=True))
 
 
@@ -608,12 +608,12 @@ async def test_an_order_is_known_for_as_long_as_submission_stands_still(head, kn
     if head is not None:
         queue = there.operations.storage_queues["order-submissions"]
         queue.head_since = order_time(order_id) + timedelta(hours=head)
-    asked = there.operations.orders.inspect(order_id)
+    inspection = there.operations.orders.inspect(order_id)
     if known:
-        assert (await asked).process_state == "Accepted"
+        assert (await inspection).process_state == "Accepted"
     else:
         with pytest.raises(UnknownOrderError):
-            await asked
+            await inspection
 
 
 @pytest.mark.proves("OPR-1")
@@ -673,7 +673,7 @@ async def test_who_looks_is_written_down_before_anything_is_shown():
         await made.operations.orders.reveal(ORDER_ID, REQUEST)
 
 
-async def test_erased_is_said_of_what_is_erased_alone():
+async def test_only_what_is_erased_is_called_erased():
     """There is nothing left to show."""
     made = app_at()
     order = await recorded(made)

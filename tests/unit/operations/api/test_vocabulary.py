@@ -17,8 +17,8 @@ from operations.cli import commands
 from tests.support.builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 
-def events_that(said):
-    return {name for name, event in vocabulary().events.items() if said(event)}
+def events_that(condition):
+    return {name for name, event in vocabulary().events.items() if condition(event)}
 
 
 @pytest.mark.proves("OPR-2")
@@ -136,15 +136,15 @@ def test_a_cause_says_whether_orders_ended_so():
     ]
 
 
-def test_pages_lead_to_what_to_do_and_to_the_log_where_somebody_said_where():
+def test_pages_lead_to_what_to_do_and_to_the_log_where_links_are_set():
     """By the sections that the page has; nowhere else is anything shown."""
     assert (vocabulary().log_link, vocabulary().runbook) == (None, {})
     links = OutsideLinks(
         log="https://logs.example.com/?q={orderId}", runbook="https://docs.example.com/x"
     )
-    told = vocabulary(links)
-    assert told.log_link == links.log
-    assert told.runbook["circuit-open"] == "https://docs.example.com/x#alert-circuit-open"
+    words = vocabulary(links)
+    assert words.log_link == links.log
+    assert words.runbook["circuit-open"] == "https://docs.example.com/x#alert-circuit-open"
     text = (ROOT / "docs/operate.md").read_text()
     titles = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
     assert set(RUNBOOK.values()) <= {title.lower().replace(" ", "-") for title in titles}

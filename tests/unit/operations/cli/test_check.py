@@ -14,31 +14,31 @@ ALERT = {"type": "OrderFailed", "subject": "orders/b01-x"}
 
 def deployment(**answers):
     """An app that answers so; what is not said here, it does not have."""
-    asked = []
+    requests = []
 
     def answer(request):
         name = f"{request.method} {request.url.path.rpartition('/')[2]}"
-        asked.append(name)
+        requests.append(name)
         status, body = answers.get(name.replace(" ", "_"), (404, {}))
         return httpx.Response(status, json=body)
 
-    return Api("http://app", "the-key", transport=httpx.MockTransport(answer)), asked
+    return Api("http://app", "the-key", transport=httpx.MockTransport(answer)), requests
 
 
 def run(api):
     """Check it without patience; return what was said."""
-    said = []
-    Check(api=api, patience_seconds=0, say=said.append).run()
-    return said
+    lines = []
+    Check(api=api, patience_seconds=0, say=lines.append).run()
+    return lines
 
 
 def sample_of(*steps):
     """What is told of the sample order, whose steps have these names, and may need an operator."""
-    told = [
+    sample = [
         {"name": name, "services": ["one", "two"], "action": f"do-{name}", "waits": waits}
         for name, waits in steps
     ]
-    return {"GET_simulator": (200, {"services": [], "marks": [], "sample": {"steps": told}})}
+    return {"GET_simulator": (200, {"services": [], "marks": [], "sample": {"steps": sample}})}
 
 
 STEPS = [("first", True), ("last", True), ("undone", False)]
@@ -51,17 +51,17 @@ PLACED = SIMULATED | {"POST_sample": (202, {"orderId": "b01-x"})}
 )
 def test_nothing_is_ordered_where_the_services_are_real(simulator):
     """What is ordered would be done."""
-    api, asked = deployment(GET_health=(200, HEALTHY), GET_simulator=simulator)
+    api, requests = deployment(GET_health=(200, HEALTHY), GET_simulator=simulator)
     assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "not tried"]
-    assert asked == ["GET health", "GET simulator"]
+    assert requests == ["GET health", "GET simulator"]
 
 
 def test_where_no_refusal_waits_for_an_operator_an_order_is_all_that_is_tried():
     """Of the failure of any other it is made undone."""
     answers = PLACED | sample_of(("undone", False)) | {"GET_b01-x": (200, ORDER)}
-    api, asked = deployment(**answers)
+    api, requests = deployment(**answers)
     assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "ok  order", "not tried"]
-    assert asked.count("POST sample") == 1
+    assert requests.count("POST sample") == 1
 
 
 def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):

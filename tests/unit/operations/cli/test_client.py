@@ -151,14 +151,14 @@ def test_an_order_is_shown_with_its_keys():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "asked"),
+    ("wanted", "query"),
     [
         ("b03-01J", "/api/operator/search?id=b03-01J"),
         ("C-20", "/api/operator/orders?key=C-20"),
         ("b0 & co", "/api/operator/orders?key=b0%20%26%20co"),
     ],
 )
-def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, asked):
+def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, query):
     """What does not begin as an id does is a key of the business."""
     sent = []
 
@@ -169,7 +169,7 @@ def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, asked):
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(nothing))
     ran = CliRunner().invoke(commands.main, ["--key", "k", "search", wanted])
-    assert (ran.exit_code, sent) == (0, [asked])
+    assert (ran.exit_code, sent) == (0, [query])
 
 
 def test_a_bulk_action_is_to_be_repeated_only_for_what_was_refused():
@@ -222,8 +222,8 @@ def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
         return ran.exit_code, ran.output
 
     hold = ("pause-agent", "payment", "--until", "2026-01-31T04:00:00Z")
-    code, told = run(*hold, "--utc")
-    assert (code, "2026-01-31 04:00:00Z" in told) == (0, True)
+    code, output = run(*hold, "--utc")
+    assert (code, "2026-01-31 04:00:00Z" in output) == (0, True)
     assert run("resume-agent", "payment")[0] == 0
     who = {"operator": "grace", "note": "maintenance"}
     assert sent == [
@@ -345,17 +345,17 @@ def test_what_is_awaited_is_extended_reminded_of_and_linked_anew(monkeypatch):
     assert run("extend", "2026-02-01T00:00:00Z") == "b03-1: extended\n"
     assert run("remind") == "b03-1: reminded\n"
     assert run("link") == "https://app/x\n"
-    said = {"operator": "grace", "note": "away"}
+    signed = {"operator": "grace", "note": "away"}
     assert posted == [
-        ("extend", said | {"until": "2026-02-01T00:00:00Z"}),
-        ("remind", said),
-        ("link", said),
+        ("extend", signed | {"until": "2026-02-01T00:00:00Z"}),
+        ("remind", signed),
+        ("link", signed),
     ]
 
 
-def test_an_answer_that_is_not_given_shows_what_is_asked(monkeypatch):
+def test_an_answer_that_is_not_given_shows_the_question(monkeypatch):
     """Whoever is to answer for somebody reads first what, until when, and in which fields."""
-    asked = {
+    question = {
         "orderId": "b03-1",
         "step": "photos",
         "title": "of the roof",
@@ -366,7 +366,7 @@ def test_an_answer_that_is_not_given_shows_what_is_asked(monkeypatch):
         "question": {"text": "Please send them"},
         "fields": ["urls", "by"],
     }
-    monkeypatch.setattr(Api, "get", lambda _self, *path: asked if path[-1] == "photos" else {})
+    monkeypatch.setattr(Api, "get", lambda _self, *path: question if path[-1] == "photos" else {})
     shown = CliRunner().invoke(commands.main, ["--key", "k", "answer", "b03-1", "photos"]).output
     for part in ("of the roof", "until 2026-02-01", "1 of 3 times", "Please send them", "urls, by"):
         assert part in shown
@@ -412,8 +412,8 @@ def test_the_help_of_a_command_is_whole(name, command):
 )
 def test_a_shell_completes_commands_options_and_values(before, begun, expected):
     """Without a key, and without the app (newcomer D)."""
-    asked = BashComplete(commands.main, {}, "operators", "_OPERATORS_COMPLETE")
-    assert {completion.value for completion in asked.get_completions(before, begun)} == expected
+    shell = BashComplete(commands.main, {}, "operators", "_OPERATORS_COMPLETE")
+    assert {completion.value for completion in shell.get_completions(before, begun)} == expected
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,10 @@ class Service:
     """The operators' API of an app in memory, which may be away for some calls."""
 
     def __init__(self, world, away=0):
-        self.world, self.away, self.asked, self.said = world, away, [], []
+        self.world, self.away, self.requests, self.output = world, away, [], []
 
     def answer(self, request):
-        self.asked.append(request.url.path)
+        self.requests.append(request.url.path)
         if self.away:
             self.away -= 1
             return httpx.Response(503, json={"title": "away"})
@@ -64,7 +64,7 @@ class Service:
 
     def copier(self):
         api = Api("http://app", "key", None, httpx.MockTransport(self.answer))
-        return Copier(api=api, signature=SIGNED, say=self.said.append, sleep=lambda _: None)
+        return Copier(api=api, signature=SIGNED, say=self.output.append, sleep=lambda _: None)
 
 
 def with_an_order():
@@ -96,7 +96,7 @@ def test_a_copy_goes_through_a_file_that_only_its_owner_can_read(file):
     assert empty.copier().restore(file, [], leave_out=False).startswith("1 orders, 0 lines")
     restored, copied = (asyncio.run(place.world.order()) for place in (empty, there))
     assert restored.submitted == copied.submitted
-    assert there.said[-1] == empty.said[-1] == "1 orders"
+    assert there.output[-1] == empty.output[-1] == "1 orders"
 
 
 def test_no_file_is_overwritten_and_nothing_goes_to_the_output(file):
@@ -118,13 +118,13 @@ def test_a_copy_that_was_not_finished_is_removed(file):
     assert not file.exists()
 
 
-def test_an_app_that_is_away_for_a_moment_is_asked_again(file):
+def test_an_app_that_is_away_for_a_moment_is_called_again(file):
     """A long copy does not fail with it."""
     there = with_an_order()
     there.away = 2
     there.copier().export(file)
     assert check(file)
-    assert any("another try" in line for line in there.said)
+    assert any("another try" in line for line in there.output)
 
 
 @pytest.mark.proves("OPR-11")
@@ -136,7 +136,7 @@ def test_orders_that_were_erased_since_are_erased_again(file, tmp_path):
     empty.copier().restore(file, [ORDER_ID], leave_out=False)
     order = asyncio.run(empty.world.order())
     assert "ada@example.com" not in json.dumps(dict(order.submitted.payload))
-    assert empty.asked[-1].endswith("/end")
+    assert empty.requests[-1].endswith("/end")
 
 
 BROKEN = {
@@ -158,7 +158,7 @@ def test_a_broken_file_names_its_faults_and_nothing_of_it_is_sent(file, fault, l
     with pytest.raises(ApiError) as refused:
         there.copier().restore(written(file, *lines), [], leave_out=False)
     assert fault in str(refused.value)
-    assert there.asked == []
+    assert there.requests == []
 
 
 def test_every_fault_of_a_file_is_named(file):
@@ -167,7 +167,7 @@ def test_every_fault_of_a_file_is_named(file):
         check(written(file, FIRST, "{", "[]"))
 
 
-def test_a_file_that_is_not_there_or_no_text_is_told(file):
+def test_a_file_that_is_missing_or_no_text_is_reported(file):
     """Without a traceback."""
     with pytest.raises(ApiError, match="cannot be read"):
         check(file)
@@ -183,7 +183,7 @@ def test_a_restoring_with_refused_lines_does_not_end_unless_they_are_left_out(fi
     there = Service(World())
     with pytest.raises(ApiError, match=f"1 lines were refused: {ORDER_ID}: "):
         there.copier().restore(file, [], leave_out=False)
-    assert not there.asked[-1].endswith("/end")
+    assert not there.requests[-1].endswith("/end")
     assert "1 lines left out" in there.copier().restore(file, [], leave_out=True)
 
 
@@ -198,7 +198,7 @@ def test_lines_go_in_calls_of_bounded_length_and_an_order_comes_after_its_histor
     assert sent[-1][-1]["rows"] == ROWS[1:]
 
 
-def test_a_row_that_no_call_takes_is_told(file):
+def test_a_row_that_no_call_takes_is_reported(file):
     """The rest is restored."""
     long = {**LINE, "rows": [{**ROWS[2], "Steps": "x" * 300_000}]}
     written(file, FIRST, long, END)

@@ -180,8 +180,8 @@ def test_a_watched_command_waits_for_an_app_that_is_away(monkeypatch, capsys):
     monkeypatch.setattr("operations.cli.terminal.time.sleep", pauses.append)
     with pytest.raises(ApiError, match="gone"):
         show(draw, in_json=False, every=2)
-    said = capsys.readouterr()
-    assert (said.out, len(said.err.splitlines())) == ("it is back\n", 2)
+    printed = capsys.readouterr()
+    assert (printed.out, len(printed.err.splitlines())) == ("it is back\n", 2)
     assert pauses == [2, 2, 2]
     answers.append(UnreachableError("away"))
     with pytest.raises(UnreachableError):

@@ -22,7 +22,7 @@ def declared(world, **how) -> World:
     return world
 
 
-async def test_an_accepted_call_is_done_when_it_is_asked_for_again(world):
+async def test_an_accepted_call_is_done_when_it_is_repeated(world):
     """Until then it says when to ask, and nothing has happened."""
     await world.fault("accept", latencyMs=5000)
     first = await world.call()

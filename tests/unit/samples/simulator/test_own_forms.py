@@ -55,7 +55,7 @@ class Played:
         """Hand a request to the function, as a host does."""
         self.received.append((request.method, request.raw_path, request.headers))
         service, _, path = request.path.removeprefix("/simulator/").partition("/")
-        said = await self._function(
+        response = await self._function(
             func.HttpRequest(
                 method=request.method,
                 url=str(request.url),
@@ -64,7 +64,9 @@ class Played:
                 body=await request.read(),
             )
         )
-        return web.Response(status=said.status_code, body=said.get_body(), headers=said.headers)
+        return web.Response(
+            status=response.status_code, body=response.get_body(), headers=response.headers
+        )
 
     def remote(self, name, url, session):
         agent = next(candidate for candidate in PARCELS.agents if candidate.name == name)

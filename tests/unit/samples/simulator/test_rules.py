@@ -100,7 +100,7 @@ def test_a_service_remembers_what_its_agent_declares():
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("remembered", "expected"),
     [
         (None, Plan(keys_last=seconds(7))),
         (fault("none"), Plan(keys_last=seconds(7))),
@@ -112,9 +112,9 @@ def test_a_service_remembers_what_its_agent_declares():
     ],
     ids=["no fault", "none", "forget", "reject"],
 )
-def test_what_a_service_remembers_shows_in_the_course_of_a_call(said, expected):
+def test_what_a_service_remembers_shows_in_the_course_of_a_call(remembered, expected):
     """A fault says otherwise only of what it is about."""
-    assert plan(REMEMBERING, said, 0) == expected
+    assert plan(REMEMBERING, remembered, 0) == expected
 
 
 def test_the_content_of_a_call_is_compared_where_refusals_are_remembered():

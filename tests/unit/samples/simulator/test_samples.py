@@ -107,7 +107,7 @@ async def test_a_sample_may_be_refused_a_step(world):
         assert (await world.call("capture", "o2:capture", service)).status == 200
 
 
-async def test_a_step_that_the_sample_lacks_is_told(world):
+async def test_a_step_that_the_sample_lacks_is_reported(world):
     """Nothing is placed."""
     with pytest.raises(InvalidError, match="refuse: the sample order has no such step"):
         await world.samples().place(SampleRequest(refuse="teatime"))

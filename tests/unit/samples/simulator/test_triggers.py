@@ -229,7 +229,7 @@ async def test_without_its_store_a_service_is_unavailable(world):
         assert (status, body["status"], kind) == (503, 503, "application/problem+json")
 
 
-async def test_all_services_are_told_with_what_is_wrong_with_them(api):
+async def test_all_services_are_listed_with_what_is_wrong_with_them(api):
     """The fault panel need not know the business."""
     await api.faults({"mode": "down"})
     status, answer, _ = await api.send("simulator_services", "GET", "")

@@ -41,7 +41,7 @@ def test_a_connection_that_is_set_is_not_replaced():
     assert set(connections(needs, Ports(), env)) == {"AzureWebJobsStorage", "Vans"}
 
 
-def test_an_app_that_cannot_be_loaded_is_named_with_what_it_said(tmp_path):
+def test_an_app_that_cannot_be_loaded_is_named_with_its_output(tmp_path):
     """With its folder; here no app is in it."""
     with pytest.raises(StackError) as raised:
         bindings_of(tmp_path, {"PYTHONPATH": str(TOOLS)})
@@ -119,7 +119,7 @@ async def test_a_message_goes_through_triggers_and_outputs(run):
 
 
 @pytest.mark.soak
-async def test_a_timer_fires_and_a_key_is_asked_for(run):
+async def test_a_timer_fires_and_a_key_is_required(run):
     """With settings of the folder's local.settings.json; parts that are killed come back."""
     runner = await run("clock")
     await runner.until_it_says(READY)

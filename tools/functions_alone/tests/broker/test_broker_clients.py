@@ -55,16 +55,16 @@ async def test_scheduling_at_the_same_time_leaves_the_sender_usable(plain):
     await plain.sender.cancel_scheduled_messages([number for [number] in scheduled])
 
 
-async def test_lost_lock_is_told_only_to_whoever_settles(special, broker, monkeypatch):
+async def test_lost_lock_is_reported_only_to_whoever_settles(special, broker, monkeypatch):
     """When a lock ends the broker sends nothing: the SDK would take it for the answer to another request."""
     queue = special("quick")
-    told = dispositions(queue.receiver, monkeypatch)
+    settled = dispositions(queue.receiver, monkeypatch)
     await queue.send("expires", "settled elsewhere")
     expires, elsewhere = await queue.receive(2)
     await queue.receiver._settle_message_via_mgmt_link("completed", [elsewhere.lock_token])
     await eventually(lambda: active_is(broker, "quick", 1))
     await queue.receiver.peek_messages(1)
-    assert told == []
+    assert settled == []
     for lost in (expires, elsewhere):
         monkeypatch.setattr(type(lost), "_lock_expired", property(lambda _self: False))
         with pytest.raises(MessageLockLostError):
@@ -80,17 +80,17 @@ async def active_is(broker, queue, count):
 
 def dispositions(receiver, monkeypatch) -> list:
     """What the broker tells this receiver about its deliveries, from here on."""
-    told, link = [], receiver._handler._link
+    settled, link = [], receiver._handler._link
     original = link._incoming_disposition
 
     async def listening(frame):
         by_receiver, *rest = frame
         if not by_receiver:
-            told.append(rest)
+            settled.append(rest)
         await original(frame)
 
     monkeypatch.setattr(link, "_incoming_disposition", listening)
-    return told
+    return settled
 
 
 async def test_delivery_annotations(plain):

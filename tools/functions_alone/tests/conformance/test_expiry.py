@@ -51,7 +51,7 @@ async def test_locked_message_does_not_expire(queue):
     assert await queue.receiver.peek_messages(1, sequence_number=1) == []
 
 
-async def test_expired_message_is_dead_lettered_where_asked(use):
+async def test_expired_message_is_dead_lettered_where_requested(use):
     """A queue that dead-letters what expires gives the reason, and keeps the message there beyond its time."""
     queue = await use("SERVICEBUS_QUEUE_DEAD_LETTERING_EXPIRED")
     await queue.send("mourned", message_id="m", time_to_live=timedelta(seconds=1))

@@ -44,10 +44,10 @@ async def test_a_hundred_connections_attach_and_ask_at_once(connection_string, u
         PYTHON, CLIENTS, str(port), unread.name, str(CONNECTIONS), str(PER_CONNECTION)
     )
     assert code == 0, error
-    told = json.loads(output)
-    assert told["faults"] == []
-    assert [len(some) for some in told["received"]] == [PER_CONNECTION] * CONNECTIONS
-    assert sorted(body for some in told["received"] for body in some) == sorted(sent)
+    report = json.loads(output)
+    assert report["faults"] == []
+    assert [len(some) for some in report["received"]] == [PER_CONNECTION] * CONNECTIONS
+    assert sorted(body for some in report["received"] for body in some) == sorted(sent)
 
 
 @pytest.mark.parametrize("program", ["#!/bin/sh\nexit 1\n", None])

@@ -102,7 +102,7 @@ async def test_a_caller_who_is_gone_gets_nothing_done(served, there):
     assert calls.count == 1 + there
 
 
-def test_that_no_connection_can_be_taken_is_said_once(caplog):
+def test_that_no_connection_can_be_taken_is_logged_once(caplog):
     """asyncio tells it with a traceback, hundreds of times a second; all else it still tells."""
     handler, loop = RefusedConnections(), asyncio.new_event_loop()
     error = OSError(errno.EMFILE, "Too many open files")
@@ -110,8 +110,8 @@ def test_that_no_connection_can_be_taken_is_said_once(caplog):
         handler(loop, {"message": "socket.accept() out of system resource", "exception": error})
     handler(loop, {"message": "Task exception was never retrieved"})
     loop.close()
-    told = [(record.levelno, record.getMessage()) for record in caplog.records]
-    assert told == [
+    logged = [(record.levelno, record.getMessage()) for record in caplog.records]
+    assert logged == [
         (logging.ERROR, "no connection can be taken for now: [Errno 24] Too many open files"),
         (logging.ERROR, "Task exception was never retrieved"),
     ]

@@ -292,13 +292,13 @@ def test_pages_of_other_sites_get_nothing(host, headers, status):
 
 
 @pytest.mark.parametrize("origin", LISTED_ORIGINS)
-def test_a_page_of_a_listed_origin_is_told_that_it_may_call(host, origin):
+def test_a_page_of_a_listed_origin_may_call(host, origin):
     """Whatever it asks for, also where a key is needed, which a question has not; and for that origin alone."""
-    asked = {
+    headers = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "idempotency-key,content-type",
     }
-    answer = host.call("/secret", "OPTIONS", {"Origin": origin} | asked)
+    answer = host.call("/secret", "OPTIONS", {"Origin": origin} | headers)
     assert (answer.status, answer.body) == (204, b"")
     assert {
         name: answer.headers[f"Access-Control-Allow-{name}"]
@@ -313,7 +313,7 @@ def test_a_page_of_a_listed_origin_is_told_that_it_may_call(host, origin):
         None,
     )
     for foreign in ("https://evil.example", f"{origin}.evil.example", "*", ""):
-        refused = host.call("/secret", "OPTIONS", {"Origin": foreign} | asked)
+        refused = host.call("/secret", "OPTIONS", {"Origin": foreign} | headers)
         assert (refused.status, refused.headers["Access-Control-Allow-Origin"]) == (403, None)
 
 
@@ -345,10 +345,10 @@ def test_whoever_has_the_key_may_kill_a_host(start_host):
     assert host.process.wait() == -signal.SIGKILL
 
 
-def test_a_host_tells_of_all_of_its_runner_and_kills_the_one_that_is_meant(start_host, tmp_path):
+def test_a_host_lists_all_hosts_of_its_runner_and_kills_the_one_that_is_named(start_host, tmp_path):
     """No process that the runner does not know, and none that has ended."""
-    told = tmp_path / "hosts.json"
-    host = start_host("echo", LOCAL_HOSTS_FILE=str(told))
+    hosts_file = tmp_path / "hosts.json"
+    host = start_host("echo", LOCAL_HOSTS_FILE=str(hosts_file))
     key = {"x-functions-key": FUNCTION_KEY}
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"]) as other:
         hosts = [
@@ -356,7 +356,7 @@ def test_a_host_tells_of_all_of_its_runner_and_kills_the_one_that_is_meant(start
             {"name": "host-2", "pid": other.pid, "runs": True, "endedAt": None},
             {"name": "host-3", "pid": 1, "runs": False, "endedAt": "2026-01-31T08:15:00+00:00"},
         ]
-        told.write_text(json.dumps(hosts))
+        hosts_file.write_text(json.dumps(hosts))
         seen = host.call("/local/host", headers=key).json()
         assert seen == {"host": host.process.pid, "hosts": hosts}
         for pid in (1, os.getpid(), "x", f"0{other.pid}"):

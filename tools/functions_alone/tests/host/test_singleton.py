@@ -104,7 +104,7 @@ async def test_a_lock_that_cannot_be_renewed_is_lost_when_the_lease_ends(storage
     assert not await lock._has_lock()
 
 
-async def test_a_lease_counts_from_when_it_was_asked_for(storage, lock):
+async def test_a_lease_counts_from_when_it_was_requested(storage, lock):
     """Storage may have given it at once, and its answer have taken long."""
     storage.takes = LOCK_SECONDS - 1
     assert await lock._has_lock()

@@ -201,12 +201,12 @@ def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
     """At the first start: later ones are tried again."""
     host = HostProcess(tmp_path, {"WHEN_LOADED": "exit"})
     assert host.ended() == 1
-    last = host.said().splitlines()[-1]
+    last = host.log_text().splitlines()[-1]
     assert f"[{LocalCode.APP_ENDED}]" in last
     assert "exit code 3" in last
 
 
-def test_times_are_those_of_azure_and_what_is_shorter_is_said_at_the_start(host):
+def test_times_are_those_of_azure_and_shorter_ones_are_logged_at_the_start(host):
     """So whoever reads the log of a run knows what it flatters."""
     in_azure = HostSettings.read({})
     assert (in_azure.queue_lock_seconds, in_azure.shortened) == (600, [])
@@ -406,7 +406,7 @@ def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
     assert fault == StackFault(LocalCode.HOST_JSON_OVERRIDE, major, {"section": "version"})
 
 
-def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_path):
+def test_a_host_shares_an_inherited_socket_and_runs_only_the_chosen_functions(tmp_path):
     """Functions not chosen need no settings and have no route; when it stops, others go on with the socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listen = ("--listen-fd", str(listening.fileno()))

@@ -86,14 +86,14 @@ def test_bad_schedules(schedule):
 
 def test_a_timer_runs_again_and_again_but_never_twice_at_a_time(host):
     """Not even where a run takes longer than the interval; the function is told nothing of past times."""
-    told = host.wait_for("timer", lambda seen: len(seen) == 3)
+    finished = host.wait_for("timer", lambda seen: len(seen) == 3)
     assert host.running("timer")[1] == 1
-    assert [(run["past_due"], run["status"]) for run in told] == [(False, {})] * 3
+    assert [(run["past_due"], run["status"]) for run in finished] == [(False, {})] * 3
 
 
 async def test_the_next_time_counts_from_the_start_of_a_run():
     """So one that missed it is followed by another at once, however many times it missed."""
-    asked_for, runs, stopping = [], [], asyncio.Event()
+    moments, runs, stopping = [], [], asyncio.Event()
 
     class Called:
         async def succeeds(self, _timer, _metadata):
@@ -104,14 +104,14 @@ async def test_the_next_time_counts_from_the_start_of_a_run():
                 stopping.set()
 
     def every_hundredth_second(moment):
-        asked_for.append(moment)
+        moments.append(moment)
         return moment + timedelta(seconds=0.01)
 
     trigger = TimerTrigger(schedule="00:00:01", run_on_startup=True, connection="")
     listener = TimerListener(trigger=trigger, call=Called())
     listener._next_after = every_hundredth_second
     await listener.run(stopping)
-    assert all(moment <= began for moment, (began, _) in zip(asked_for, runs, strict=True))
+    assert all(moment <= began for moment, (began, _) in zip(moments, runs, strict=True))
 
 
 @pytest.mark.parametrize("back", [timedelta(0), timedelta(hours=1), timedelta(days=400)])

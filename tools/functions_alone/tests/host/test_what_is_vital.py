@@ -48,7 +48,7 @@ def start(tmp_path, settings):
 
 def assert_it_lost(host, place, reason):
     """The last line of the log names what the host cannot do without, and why it is gone."""
-    last = host.said().splitlines()[-1]
+    last = host.log_text().splitlines()[-1]
     assert f"[{LocalCode.COMPONENT_ENDED}]" in last
     assert place in last
     assert reason in last
@@ -248,12 +248,12 @@ from pathlib import Path
 
 fork = os.fork
 
-def fork_unless_told_not_to():
-    if Path({told!r}).exists():
+def fork_unless_forbidden():
+    if Path({marker!r}).exists():
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return fork()
 
-os.fork = fork_unless_told_not_to
+os.fork = fork_unless_forbidden
 """
 
 
@@ -261,12 +261,12 @@ os.fork = fork_unless_told_not_to
 @PROCESSES
 def test_a_fork_that_fails_is_tried_again(start, tmp_path, processes):
     """As when a container has no process left: by the fork server, which lives on."""
-    told = tmp_path / "no-forks"
-    host = start(processes, NO_FORKS.format(told=str(told)))
+    marker = tmp_path / "no-forks"
+    host = start(processes, NO_FORKS.format(marker=str(marker)))
     fork_server, workers = family_of(host)
-    told.touch()
+    marker.touch()
     for worker in workers:
         worker.kill()
     until(lambda: host.logged(NO_FORK), lambda times: times > len(workers))
-    told.unlink()
+    marker.unlink()
     works_with_the_same(host, fork_server, len(workers))

@@ -111,9 +111,10 @@ def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(
     until(batch.under_way, is_empty)
     until(lambda: storage.get_queue_properties().approximate_message_count, is_empty)
     host.wait_for("timer")
-    assert (OVERRUN.findall(host.said()), host.logged("it ended by itself (exit code 3)")) == ENDED[
-        how
-    ]
+    assert (
+        OVERRUN.findall(host.log_text()),
+        host.logged("it ended by itself (exit code 3)"),
+    ) == ENDED[how]
 
 
 def test_what_ran_beside_a_function_that_overruns_stands_still_until_its_own_time_is_up(
@@ -128,7 +129,7 @@ def test_what_ran_beside_a_function_that_overruns_stands_still_until_its_own_tim
     assert host.call(f"/does/work?body=once%20{armed}").status == 500
     assert time.monotonic() - began > 1.9
     assert overrunning.result().status == 500
-    until(host.said, lambda said: "calls that stand still: " in said)
+    until(host.log_text, lambda log_text: "calls that stand still: " in log_text)
     until(lambda: host.call("/does/nothing").status, lambda status: status == 200)
 
 
@@ -144,7 +145,7 @@ def test_a_function_that_does_not_answer_is_ended(host, path, functions):
     worker = host.workers()[-1]
     assert host.call(path).status == 500
     replaced(host, worker)
-    assert functions & set(OVERRUN.findall(host.said()))
+    assert functions & set(OVERRUN.findall(host.log_text()))
     assert host.logged("failed") == 0
 
 
@@ -154,7 +155,7 @@ def test_a_call_waits_for_a_worker_that_cannot_start_and_is_tried_ever_later(hos
     assert host.call("/does/exit").status == 500
     waiting = calls.submit(host.call, "/does/nothing")
     first, second, *_ = until(
-        lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1
+        lambda: FAILED_START.findall(host.log_text()), lambda found: len(found) > 1
     )
     (folder / "fail").unlink()
     assert waiting.result().status == 200
@@ -168,7 +169,7 @@ def test_a_message_uses_up_deliveries_while_there_is_no_worker(host, folder, que
     (folder / "fail").touch()
     assert host.call("/does/exit").status == 500
     single.send("hello")
-    until(lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1)
+    until(lambda: FAILED_START.findall(host.log_text()), lambda found: len(found) > 1)
     (folder / "fail").unlink()
     until(single.under_way, is_empty)
     assert [message["tries"] > 12 for message in host.wait_for("single")] == [True]

@@ -155,8 +155,8 @@ async def test_a_card_is_answered_as_the_service_does_and_kept_as_text(
     channels, channel, answer, text
 ):
     """Both have no id of a message."""
-    status, _, said = await channels.post(channel)
-    assert (status, said) == answer
+    status, _, answered = await channels.post(channel)
+    assert (status, answered) == answer
     [message] = await channels.received()
     assert (message["channel"], message["id"]) == (channel, None)
     assert (message["subject"], message["text"]) == ("Two orders failed", text)

@@ -74,7 +74,7 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path, config_of):
     assert (fault.code, fault.place) == (LocalCode.DATA_UNUSABLE, str(tmp_path / "file"))
 
 
-async def test_a_part_that_is_late_is_named_with_what_it_said(tmp_path):
+async def test_a_part_that_is_late_is_named_with_its_output(tmp_path):
     """Its log, its output, and what is still missing."""
     log = tmp_path / "log"
     sleeper = Command(

@@ -56,8 +56,8 @@ async def test_azurite_keeps_an_idle_connection_for_longer_than_its_clients(own_
 @pytest.mark.soak
 async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_path, config_of):
     """Each try that fails is told with its reason; here nobody can write the log."""
-    said = []
-    stack = Stack(config_of(in_memory=True, restart=True), said.append)
+    lines = []
+    stack = Stack(config_of(in_memory=True, restart=True), lines.append)
     logs, aside = stack.azurite.log.parent, tmp_path / "aside"
     try:
         await stack.start_azurite()
@@ -70,7 +70,7 @@ async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_pat
                 len(
                     [
                         line
-                        for line in said
+                        for line in lines
                         if line.startswith("azurite cannot be started: [Errno 17]")
                     ]
                 )

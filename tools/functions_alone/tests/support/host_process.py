@@ -105,9 +105,9 @@ class HostProcess:
         self.wait_for("timer", lambda seen: len(seen) > before + seconds / TIMER_SECONDS)
 
     def logged(self, text):
-        return self.said().count(text)
+        return self.log_text().count(text)
 
-    def said(self):
+    def log_text(self):
         return self.log.read_bytes()[self.log_start :].decode()
 
     def ask_to_stop(self):

@@ -24,12 +24,12 @@ class Runner:
 
     async def until_it_says(self, text: str) -> None:
         """Read on until the text comes; what was said before does not count."""
-        heard = ""
+        output = ""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while text not in heard:
+            while text not in output:
                 line = (await self.process.stdout.readline()).decode()
                 assert line, f"the runner ended without saying {text!r}:\n{self.output}"
-                heard += line
+                output += line
                 self.output += line
 
     async def listen(self) -> None:

@@ -30,7 +30,7 @@ async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
     """
     end = time.monotonic() + PATIENCE_SECONDS
     while True:
-        asked = time.monotonic()
+        began = time.monotonic()
         try:
             if answer := await check():
                 return answer
@@ -40,7 +40,7 @@ async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
         now = time.monotonic()
         if now > end:
             pytest.fail(f"waited in vain: {_named(check)}; seen last: {seen}")
-        await asyncio.sleep(max(0.25, 3 * (now - asked)))
+        await asyncio.sleep(max(0.25, 3 * (now - began)))
 
 
 def _named(check: Callable[[], Awaitable[Any]]) -> str:

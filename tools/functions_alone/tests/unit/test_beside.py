@@ -97,7 +97,7 @@ SWEPT = "host-1 | 2026-11-24 20:00:0{} INFO supervisor.service supervisor.swept 
 FAILED = "host-1 | 2026-11-24 20:00:0{} ERROR x failed"
 
 
-def test_what_was_said_a_moment_ago_is_not_shown_again(monkeypatch, pipe):
+def test_a_line_of_a_moment_ago_is_not_shown_again(monkeypatch, pipe):
     """But for its time; a warning is shown each time, and anything again after a minute."""
     reading, writing = pipe
     clock = [1000.0]
@@ -142,7 +142,7 @@ for number in range(100_000):
 @on_linux
 async def test_a_child_is_read_although_its_log_cannot_be_written(tmp_path):
     """A full disk is said once, with its reason; every line is still shown, and the child comes to its end."""
-    said, shown = [], []
+    lines, shown = [], []
     process = Process(
         Command(
             name="speaker",
@@ -151,21 +151,21 @@ async def test_a_child_is_read_although_its_log_cannot_be_written(tmp_path):
             cwd=tmp_path,
             log=FULL,
             echo=shown.append,
-            say=said.append,
+            say=lines.append,
         )
     )
     await process.start()
     await process.ended()
     assert process.how_it_ended == "exit code 0"
     assert len(shown) == 100_000
-    assert said == [
+    assert lines == [
         "the log of speaker cannot be written ([Errno 28] No space left on device); going on without it"
     ]
 
 
 async def test_a_child_that_nobody_can_read_any_more_is_killed(tmp_path):
     """Or it would stand still for ever; its end is one that whoever keeps it sees."""
-    said = []
+    lines = []
 
     def broken(line):
         raise ValueError(f"cannot show {line}")
@@ -178,19 +178,19 @@ async def test_a_child_that_nobody_can_read_any_more_is_killed(tmp_path):
             cwd=tmp_path,
             log=tmp_path / "log",
             echo=broken,
-            say=said.append,
+            say=lines.append,
         )
     )
     await process.start()
     await process.ended()
     assert process.how_it_ended == "killed by SIGKILL"
-    assert said == ["the output of speaker cannot be read (cannot show 1); killed it"]
+    assert lines == ["the output of speaker cannot be read (cannot show 1); killed it"]
 
 
 @on_linux
-async def test_a_log_is_written_again_when_there_is_room(tmp_path):
+async def test_a_log_is_written_again_when_the_disk_has_space(tmp_path):
     """What is missing is said."""
-    said, shown = [], []
+    lines, shown = [], []
     log = tmp_path / "log"
     log.symlink_to(FULL)
     process = Process(
@@ -205,19 +205,19 @@ async def test_a_log_is_written_again_when_there_is_room(tmp_path):
             cwd=tmp_path,
             log=log,
             echo=shown.append,
-            say=said.append,
+            say=lines.append,
         )
     )
     await process.start()
 
-    async def told():
-        return said
+    async def has_lines():
+        return lines
 
-    await eventually(told)
+    await eventually(has_lines)
     log.unlink()
     (tmp_path / "go").touch()
     await process.ended()
-    assert said[1:] == ["the log of cat is written again; a part is missing"]
+    assert lines[1:] == ["the log of cat is written again; a part is missing"]
     assert log.read_text().endswith("after\n")
 
 
@@ -244,22 +244,22 @@ async def test_what_would_start_nothing_again_ends_the_runner(tmp_path):
 
 async def test_the_runner_tells_of_a_host_that_ended_and_of_the_one_that_follows(tmp_path):
     """At once, in a file that hosts read; the end stays told, and a disk that takes nothing ends nothing."""
-    told, seen = tmp_path / "hosts.json", []
+    path, seen = tmp_path / "hosts.json", []
     sleep = Command(
         name="host-1", arguments=["sleep", "99"], env={}, cwd=tmp_path, log=tmp_path / "log"
     )
-    host, file = Process(sleep), HostsFile(told)
+    host, file = Process(sleep), HostsFile(path)
 
     def changed():
         file.write([host])
-        seen.append(json.loads(told.read_text()))
+        seen.append(json.loads(path.read_text()))
 
     file.write([host])
-    assert json.loads(told.read_text()) == []  # it was never started
+    assert json.loads(path.read_text()) == []  # it was never started
     await host.start()
     file.write([host])
     first = {"name": "host-1", "pid": host.pid, "runs": True, "endedAt": None}
-    assert json.loads(told.read_text()) == [first]
+    assert json.loads(path.read_text()) == [first]
     supervisor = Supervisor(lambda _: None, changed)
     supervisor.keep(host)
     host.signal(signal.SIGKILL)

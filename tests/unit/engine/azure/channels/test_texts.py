@@ -53,12 +53,12 @@ def of_slack(one):
 def test_a_message_says_what_happened_what_to_do_and_where(text_of):
     """For each entry: the order or part, the cause, the advice, how many, since when, and the links."""
     text = text_of(digest(others=7)).replace("&amp;", "&")
-    said = [
+    expected = [
         FAILED.title, FAILED.about, FAILED.reason, FAILED.advice, FAILED.link, FAILED.runbook,
         STALLED.title, STALLED.about, STALLED.reason, STALLED.advice, "600", RESOLVED.about,
         "2026-01-31 08:15 UTC", "https://orders.example.com/", "7 more",
     ]  # fmt: skip
-    assert [words for words in said if words not in text] == []
+    assert [words for words in expected if words not in text] == []
 
 
 def test_what_is_resolved_needs_no_action():

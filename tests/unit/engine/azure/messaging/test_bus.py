@@ -219,7 +219,7 @@ ERRORS = {
 
 @pytest.mark.proves("FLT-8")
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
-async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(error):
+async def test_a_fault_of_one_queue_differs_from_a_bus_that_is_away(error):
     """A queue that is full, missing or forbidden says nothing of the others."""
     bus = ServiceBus(lambda: Failing(error(message="no")))
     with pytest.raises(UnavailableError) as raised:

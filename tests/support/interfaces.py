@@ -1,4 +1,4 @@
-"""The two doors to the operators' tools: HTTP, and the command line."""
+"""The two interfaces to the operators' tools: HTTP, and the command line."""
 
 import asyncio
 import os
@@ -72,6 +72,6 @@ class CommandLine:
         return err if code else ""
 
 
-def doors(client: Client) -> dict[str, Any]:
+def interfaces(client: Client) -> dict[str, Any]:
     """Both, by name."""
     return {"http": Http(client), "command line": CommandLine(client)}
