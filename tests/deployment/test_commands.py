@@ -146,7 +146,7 @@ COPIED = (
 )
 TOO_OLD = "#!/bin/sh\nexit 1\n"
 FITS = """#!/bin/sh
-echo "$0 $*" >> asked
+echo "$0 $*" >> calls
 if [ "$2" = venv ]; then mkdir -p "$4/bin" && cp "$0" "$4/bin/python"; fi
 """
 FAILS_TO_INSTALL = """#!/bin/sh
@@ -190,7 +190,7 @@ def test_an_environment_of_a_python_that_does_not_fit_is_made_anew(copy, before,
         (copy / ".venv/pyvenv.cfg").touch()
     ran = set_up(copy, program(copy / "given", FITS))
     assert ran.returncode == 0, ran.stderr
-    assert ("-m venv --without-pip .venv" in (copy / "asked").read_text()) == made_anew
+    assert ("-m venv --without-pip .venv" in (copy / "calls").read_text()) == made_anew
     assert (copy / ".venv/.installed").exists()
 
 
@@ -240,7 +240,7 @@ def test_what_tests_need_is_installed_when_they_run(copy):
     """On top of what a run needs, and again when its file has changed."""
 
     def installed():
-        return re.findall(r"development.install (\S+)", (copy / "asked").read_text())
+        return re.findall(r"development.install (\S+)", (copy / "calls").read_text())
 
     python = program(copy / "given", FITS)
     set_up(copy, python)
