@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, MAX_REASON_CHARACTERS, size
-from engine.declarations.activities import ActivityFunction, Call, Deferred, NonRetryable, Retryable
+from engine.declarations.activities import (
+    ActivityFunction,
+    Call,
+    DeferredResult,
+    NonRetryable,
+    Retryable,
+)
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
@@ -156,13 +162,13 @@ class CodeService:
         """
         if isinstance(error, NonRetryable):
             return RejectedError(plain(error.reason, MAX_REASON_CHARACTERS))
-        if isinstance(error, Deferred) and self.answer_within:
+        if isinstance(error, DeferredResult) and self.answer_within:
             after = self.answer_within if error.after is None else error.after
             wait = min(max(after, timedelta()), self.answer_within, LONGEST_PAUSE)
             return AcceptedError(_message_of(error), retry_after=wait)
-        if isinstance(error, Deferred) and error.after is None and call.callback_url:
+        if isinstance(error, DeferredResult) and error.after is None and call.callback_url:
             return AnswersLaterError(_message_of(error))
-        if isinstance(error, Retryable | Deferred):
+        if isinstance(error, Retryable | DeferredResult):
             wait = min(error.after or timedelta(), self.longest_wait)
             if isinstance(error, Retryable) and wait > timedelta():
                 return ThrottledError(_message_of(error), wait, in_doubt=True)
@@ -217,7 +223,7 @@ def _result(code: ActivityFunction, answer: Any) -> Mapping[str, Any]:
     return result
 
 
-def _message_of(error: Retryable | Deferred) -> str:
+def _message_of(error: Retryable | DeferredResult) -> str:
     return plain(error.reason, MAX_REASON_CHARACTERS)
 
 

@@ -57,7 +57,7 @@ class Retryable(Exception):  # noqa: N818 - what the service said
         self.after, self.reason = after, reason
 
 
-class Deferred(Exception):  # noqa: N818 - what the service said
+class DeferredResult(Exception):  # noqa: N818 - what the service said
     """The service has accepted the call, and is to be asked again with the same key.
 
     Without a time it calls back over `Call.callback_url`, and is asked only if it has not in time:
@@ -78,7 +78,7 @@ class ActivityFunction:
     read: Callable[[Mapping[str, Any]], Any]
     """Makes what is asked from the content of a request; raises `InvalidError`."""
     work: Callable[[Call, Any], Any]
-    """Does it; raises `NonRetryable`, `Retryable` or `Deferred`. Any other exception may pass."""
+    """Does it; raises `NonRetryable`, `Retryable` or `DeferredResult`. Any other exception may pass."""
     write: Callable[[Any], Mapping[str, Any]]
     """Makes the result from what `work` returned; raises TypeError if that is something else."""
     in_thread: bool

@@ -1,6 +1,6 @@
 """A business in one file: its services, its payload, and its workflows as functions."""
 
-from engine.declarations.activities import Call, Deferred, NonRetryable, Retryable
+from engine.declarations.activities import Call, DeferredResult, NonRetryable, Retryable
 from engine.declarations.business import Application
 from engine.declarations.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
 from engine.declarations.service_forms import Body
@@ -30,7 +30,7 @@ __all__ = [
     "Call",
     "ClientCertificate",
     "ClientCredentials",
-    "Deferred",
+    "DeferredResult",
     "EntraToken",
     "InvalidError",
     "Key",

@@ -15,7 +15,7 @@ from engine.azure.code import CodeService
 from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import AcceptedError, RejectedError, ThrottledError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
-from engine.workflow import Agent, Call, Deferred, Model, NonRetryable, Operation, Retryable
+from engine.workflow import Agent, Call, DeferredResult, Model, NonRetryable, Operation, Retryable
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds
 
@@ -104,7 +104,7 @@ def _as_function(does):
     if does.busy_for:
         raise Retryable(does.busy_for, reason="busy")
     if does.later:
-        raise Deferred(does.later)
+        raise DeferredResult(does.later)
     return Paid(reference=does.answer)
 
 

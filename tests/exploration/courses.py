@@ -173,17 +173,25 @@ def _submission(message, workflow, terms, now, actor):
 
 
 def _claim(rules, order, now, capacity):
-    return order, now, {"do": "claim", "by": rules.instance, "room": _capacity(capacity)}
+    return order, now, {"do": "claim", "by": rules.instance, "capacity": _capacity(capacity)}
 
 
 def _reply(rules, order, reply, *received):
     now, capacity, agent = received
-    content = {"reply": json.loads(reply.to_json()), "agent": agent, "room": _capacity(capacity)}
+    content = {
+        "reply": json.loads(reply.to_json()),
+        "agent": agent,
+        "capacity": _capacity(capacity),
+    }
     return order, now, {"do": "reply", "by": rules.instance, **content}
 
 
 def _recovery(rules, order, now, health):
-    return order, now, {"do": "recover", "by": rules.instance, "heard": [*map(_report_of, health)]}
+    return (
+        order,
+        now,
+        {"do": "recover", "by": rules.instance, "reports": [*map(_report_of, health)]},
+    )
 
 
 def _action(action, order, command, now):

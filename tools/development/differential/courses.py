@@ -138,16 +138,16 @@ def wishes(world: Json, state: Json, at: datetime) -> Iterator[Json]:
 def _claims(world: Json, state: Json, at: datetime) -> Iterator[Json]:
     soon = at + timedelta(seconds=1)
     full = full_capacity(world)
-    for capacity in (full, {}, *_rooms_without_one(full)):
-        yield _move("claim", soon, SCHEDULER, room=capacity)
+    for capacity in (full, {}, *_capacity_without_one(full)):
+        yield _move("claim", soon, SCHEDULER, capacity=capacity)
     for instance in world.get("instances", {}):
         capacity = full_capacity(world, instance)
-        yield _move("claim", soon, instance, room=capacity)
-        yield _move("claim", soon + timedelta(hours=2), instance, room=capacity)
+        yield _move("claim", soon, instance, capacity=capacity)
+        yield _move("claim", soon + timedelta(hours=2), instance, capacity=capacity)
     begins = [state.get("NotBefore"), *(step.get("NotBefore") for step in state["Steps"])]
     for time in sorted({datetime.fromisoformat(begin) for begin in begins if begin}):
         if time > soon:
-            yield _move("claim", time, SCHEDULER, room=full)
+            yield _move("claim", time, SCHEDULER, capacity=full)
 
 
 def full_capacity(world: Json, instance: str = "") -> dict[str, list[str]]:
@@ -160,7 +160,7 @@ def full_capacity(world: Json, instance: str = "") -> dict[str, list[str]]:
     return capacity
 
 
-def _rooms_without_one(full: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
+def _capacity_without_one(full: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
     for capability, agents in full.items():
         if len(full) > 1:
             yield {name: value for name, value in full.items() if name != capability}
@@ -213,21 +213,21 @@ def _replies(world: Json, state: Json, at: datetime) -> Iterator[Json]:
         soon, agent = at + timedelta(seconds=2), step["Agent"]
         for reply in REPLIES:
             yield _move(
-                "reply", soon, SCHEDULER, reply={**attempt, **reply}, agent=agent, room=capacity
+                "reply", soon, SCHEDULER, reply={**attempt, **reply}, agent=agent, capacity=capacity
             )
         completed = {**attempt, **REPLIES[0]}
-        yield _move("reply", soon, SCHEDULER, reply=completed, agent=agent, room={})
-        yield _move("reply", soon, SCHEDULER, reply=completed, agent="stranger", room=capacity)
+        yield _move("reply", soon, SCHEDULER, reply=completed, agent=agent, capacity={})
+        yield _move("reply", soon, SCHEDULER, reply=completed, agent="stranger", capacity=capacity)
         for changed in INVALID:
             reply = {**completed, **changed}
             if reply != completed:
-                yield _move("reply", soon, SCHEDULER, reply=reply, agent=agent, room=capacity)
+                yield _move("reply", soon, SCHEDULER, reply=reply, agent=agent, capacity=capacity)
         for late in (timedelta(), _tolerance(world), _tolerance(world) + INSTANT):
             time = max(soon, datetime.fromisoformat(step["CompleteBy"]) + late)
-            yield _move("reply", time, SCHEDULER, reply=completed, agent=agent, room=capacity)
+            yield _move("reply", time, SCHEDULER, reply=completed, agent=agent, capacity=capacity)
         for instance in world.get("instances", {}):
             known = full_capacity(world, instance)
-            yield _move("reply", soon, instance, reply=completed, agent=agent, room=known)
+            yield _move("reply", soon, instance, reply=completed, agent=agent, capacity=known)
 
 
 def _tolerance(world: Json) -> timedelta:
@@ -252,11 +252,11 @@ def _recoveries(world: Json, state: Json, at: datetime) -> Iterator[Json]:
     )
     expired = max(at, times[0] + _tolerance(world) + INSTANT)
     for reports in health if requests else health[:1]:
-        yield _move("recover", expired, SUPERVISOR, heard=reports)
+        yield _move("recover", expired, SUPERVISOR, reports=reports)
     for late in (timedelta(), _tolerance(world)):
-        yield _move("recover", max(at, times[0] + late), SUPERVISOR, heard=health[0])
+        yield _move("recover", max(at, times[0] + late), SUPERVISOR, reports=health[0])
     if times[1:]:
-        yield _move("recover", max(at, times[-1]) + SOON, SUPERVISOR, heard=health[0])
+        yield _move("recover", max(at, times[-1]) + SOON, SUPERVISOR, reports=health[0])
 
 
 def _actions(world: Json, state: Json, at: datetime) -> Iterator[Json]:

@@ -24,7 +24,16 @@ from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.http.answers import AnswerBody
 from engine.public_api.callbacks import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
-from engine.workflow import Agent, Call, Deferred, Model, Nothing, Operation, Workflow, application
+from engine.workflow import (
+    Agent,
+    Call,
+    DeferredResult,
+    Model,
+    Nothing,
+    Operation,
+    Workflow,
+    application,
+)
 from functions_alone.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
@@ -59,7 +68,7 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
 
     async def later(call: Call, ask: Work) -> Nothing:
         calls.append(call)
-        raise Deferred
+        raise DeferredResult
 
     clerk = Clerk("clerk", **declared)
     clerk.activity(Clerk.stamp)(later)
