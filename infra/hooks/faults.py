@@ -26,6 +26,10 @@ TEMPLATES = {
         "the service needs this {kind}. Set it, or deploy a demonstration: "
         "azd env set SIMULATED_SERVICES true"
     ),
+    "settings-unreadable": (
+        "not a JSON object of texts. The hook preprovision makes it of the agents' variables: "
+        "docs/deploy.md#the-settings-of-the-agents"
+    ),
     "url-invalid": "use a URL that begins with {start}, without a user name or password",
     "channel-invalid": (
         "use an address that begins with {start}, or a reference to a Key Vault: "

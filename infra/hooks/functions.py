@@ -9,15 +9,13 @@ Azure/azure-functions-host issue 10169). So this asks for the list, and has Azur
 from __future__ import annotations
 
 import contextlib
-import json
-from pathlib import Path
-from typing import Any, Iterator, Mapping, Set
+from typing import Iterator, Mapping, Set
 
 from faults import HookError, HookFault, text_of
 from manager import AzureError, Manager
+from service_settings import agents_file, given
 from waiting import WaitLimit
 
-INFRA = Path(__file__).resolve().parent.parent
 API = "api-version=2024-11-01"
 OF_EVERY_BUSINESS = (
     "submission_record",
@@ -71,23 +69,15 @@ def _not_checked(reason: str, options: str) -> None:
 def wanted(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the functions' names; an agent without the address of its service is not there."""
     yield from OF_EVERY_BUSINESS
-    queues = _read("queues.json")["serviceBusQueues"]
-    addresses = _read("simulated.json")
-    setting_of = {address.rpartition("/")[2]: name for name, address in addresses.items()}
+    content, settings = agents_file(), given(environment)
+    if any(queue["name"] == "answers" for queue in content["queues"]):
+        yield "customers_answers"
     simulated = environment.get("SIMULATED_SERVICES") == "true"
-    for queue in (queue["name"] for queue in queues):
-        if queue == "answers":
-            yield "customers_answers"
-        agent, _, kind = queue.rpartition("-")
-        if kind != "requests" or agent == "scheduler":
-            continue
-        if simulated or agent not in setting_of or environment.get(setting_of[agent]):
-            yield "agent_" + agent.replace("-", "_")
-            yield "scheduler_" + agent.replace("-", "_") + "_responses"
-
-
-def _read(name: str) -> Any:
-    return json.loads((INFRA / name).read_text(encoding="utf-8"))
+    for agent in content["agents"]:
+        if simulated or not agent["address"] or agent["address"] in settings:
+            name = agent["name"].replace("-", "_")
+            yield "agent_" + name
+            yield "scheduler_" + name + "_responses"
 
 
 def _known(environment: Mapping[str, str], names: Set[str], seconds: int) -> Set[str]:

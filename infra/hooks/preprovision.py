@@ -1,25 +1,24 @@
 """azd runs this before it makes anything: it rejects what could be deployed but could not work.
 
 azd ignores an invalid switch or number and takes the template's default without a word. What the
-agents need stands in services.json, which is written from the declaration of the business.
+agents need stands in infra/agents.json; their settings become one variable for the template.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
 import sys
 from typing import Any, Iterator, List, Mapping
 
 from faults import HookError, HookFault, number_faults, run
 from parameters import APP_OPTIONS, app_option, variables
 from programs import ROOT, azd
+from service_settings import declared, given, store
 
 sys.path.insert(1, str(ROOT))
 
 from engine.urls import is_private
 
-SERVICES = ROOT / "infra/hooks/services.json"
 SIMULATED = "SIMULATED_SERVICES"
 CONVERTIBLE = {"zone", "geo-zone"}
 """The values of `REDUNDANCY` that Azure changes into each other in place."""
@@ -41,24 +40,15 @@ Setting = Mapping[str, Any]
 
 def main(environment: Mapping[str, str]) -> None:
     """Raise `HookError` with every fault of the settings."""
-    settings = _settings()
-    values = dict(environment)
+    settings = declared()
+    values = {**environment, **given(environment)}
     if _may_ask(values, settings) and _answer().strip().lower().startswith("y"):
         azd("env", "set", SIMULATED, "true")
         values[SIMULATED] = "true"
     faults = list(faults_of(values, settings))
     if faults:
         raise HookError(*faults)
-
-
-def _settings() -> List[Setting]:
-    try:
-        settings: List[Setting] = json.loads(SERVICES.read_text(encoding="utf-8"))["settings"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        facts = {"reason": error, "command": "make declared ARGS=--write"}
-        place = str(SERVICES.relative_to(ROOT))
-        raise HookError(HookFault("file-unreadable", place, facts)) from error
-    return settings
+    store(environment)
 
 
 def _may_ask(values: Mapping[str, str], settings: List[Setting]) -> bool:

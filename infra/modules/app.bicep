@@ -69,23 +69,17 @@ var deployersOnly = {
   priority: 100
   ipAddress: contains(options.deployFrom, '/') ? options.deployFrom : '${options.deployFrom}/${contains(options.deployFrom, ':') ? 128 : 32}'
 }
-// Optional agents without an address are not part of the app.
-var absent = map(
+// What the application declares of its agents.
+var declared = loadJsonContent('../agents.json')
+// Agents without an address are not part of the app, unless they have no need of one.
+var agents = map(
   filter(
-    items(loadJsonContent('../simulated.json')),
-    each => !simulatedServices && (contains(serviceSettings, each.key) ? empty(serviceSettings[each.key]) : true)
+    declared.agents,
+    agent => simulatedServices || empty(agent.address) || !empty(serviceSettings[?agent.address] ?? '')
   ),
-  each => replace(last(split(each.value, '/')), '-', '_')
+  agent => replace(agent.name, '-', '_')
 )
 // The functions that process orders. Response handlers are among them: their delay counts against the time of a step.
-var queues = map(loadJsonContent('../queues.json').serviceBusQueues, queue => replace(queue.name, '-', '_'))
-var agents = filter(
-  map(
-    filter(queues, queue => endsWith(queue, '_requests') && queue != 'scheduler_requests'),
-    queue => replace(queue, '_requests', '')
-  ),
-  agent => !contains(absent, agent)
-)
 var alwaysReady = flatten([
   [
     'http'
@@ -198,7 +192,12 @@ resource noPasswordsForScm 'Microsoft.Web/sites/basicPublishingCredentialsPolici
 }
 
 // The app plays the remote services at its own address.
-var simulatedSettings = json(replace(loadTextContent('../simulated.json'), '{host}', site.properties.defaultHostName))
+var simulatedAddresses = toObject(
+  filter(declared.agents, agent => !empty(agent.address)),
+  agent => agent.address,
+  agent => 'https://{host}/simulator/${agent.name}'
+)
+var simulatedSettings = json(replace(string(simulatedAddresses), '{host}', site.properties.defaultHostName))
 var givenSettings = toObject(filter(items(serviceSettings), each => !empty(each.value)), each => each.key, each => each.value)
 
 // What the app reads: engine/azure/settings.py says what each means. Times are for Azure, where a sweep costs money, and

@@ -7,7 +7,7 @@ param appPrincipalId string
 param isolated bool
 
 var roles = loadJsonContent('../roles.json')
-var allQueues = loadJsonContent('../queues.json').serviceBusQueues
+var allQueues = concat(loadJsonContent('../queues.json').serviceBusQueues, loadJsonContent('../agents.json').queues)
 var deadLetterName = 'dead-letters'
 var queueList = filter(allQueues, queue => queue.name != deadLetterName)
 var deadLetterRules = filter(allQueues, queue => queue.name == deadLetterName)[0]

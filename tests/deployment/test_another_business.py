@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from development.servicebus_config import AGENTS_FILE
 from tests.support.another_business import readers_of_deployed, run, with_claims, with_rental
 
 ITSELF = "--ignore=tests/deployment/test_another_business.py"
@@ -34,11 +35,11 @@ def test_what_is_deployed_is_the_other_one(root):
     code = "from tests.support.deploying import AGENTS; print(*(agent.name for agent in AGENTS))"
     names = run(root, "-c", code)
     assert names.split() == ["assessor", "bank"]
-    for place in ("infra/simulated.json", "infra/hooks/services.json"):
-        assert "ASSESSOR" in (root / place).read_text()
-        assert "PAYMENT" not in (root / place).read_text()
-    checked = json.loads((root / "infra/hooks/services.json").read_text())["settings"]
-    assert {"name": "BANK_SECRET", "kind": "value", "required": True} in checked
+    written = (root / AGENTS_FILE).read_text()
+    assert "ASSESSOR" in written
+    assert "PAYMENT" not in written
+    secret = {"name": "BANK_SECRET", "kind": "value", "required": True, "secret": True}
+    assert secret in json.loads(written)["settings"]
 
 
 @pytest.mark.soak

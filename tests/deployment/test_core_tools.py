@@ -43,8 +43,8 @@ async def services(tmp_path_factory):
 
 
 def test_settings_are_those_of_the_embedded_stack():
-    """The template says what the embedded stack says on its default ports, and what Core Tools want besides."""
-    template = json.loads((ROOT / "local.settings.template.json").read_text())
+    """A new file says what the embedded stack says on its default ports, and what Core Tools want besides."""
+    template = core_tools.first_settings()
     wanted = app_settings(Ports(), "", "local-event-grid", AGENTS)
     del wanted["LOCAL_FUNCTION_KEY"]  # Core Tools ask for no key
     assert template["Values"] == wanted | OF_CORE_TOOLS
@@ -90,7 +90,7 @@ def test_azurite_is_the_one_that_is_tested():
 
 
 def test_the_emulator_gets_every_queue(tmp_path):
-    """Config.json has the queues of infra/queues.json, with their properties."""
+    """Config.json has the queues in infra/, with their properties."""
     written = json.loads(core_tools.write_config(tmp_path / "new").read_text())
     assert written == emulator_config()
     made = {
@@ -113,7 +113,7 @@ async def test_the_app_opens_as_many_connections_as_are_counted_for_the_emulator
     services, monkeypatch
 ):
     """Counted on this process, with a sender to every queue that it sends to, and the health check's receiver; the host opens one."""
-    template = json.loads((ROOT / "local.settings.template.json").read_text())["Values"]
+    template = core_tools.first_settings()["Values"]
     used = {
         function["queueName"].partition("/")[0]
         for function in index(template).values()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from development.servicebus_config import ROOT, emulator_config
+from development.servicebus_config import ROOT, emulator_config, queues
 from engine.azure.settings import Settings
 from engine.declarations.workflow import LONGEST_TIMEOUT
 from engine.runtime.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
@@ -49,7 +49,7 @@ def test_a_file_fits_its_schema(path, schema):
 
 
 def test_the_emulators_configuration_fits_its_schema():
-    """Config.json, as it is made from infra/queues.json, keeps within the limits of Microsoft's emulator."""
+    """Config.json, as it is made from the queues in infra/, keeps within the limits of Microsoft's emulator."""
     check(emulator_config(), "servicebus-config")
 
 
@@ -88,18 +88,18 @@ REPLACEMENT = timedelta(seconds=50)
 @pytest.mark.proves("FLT-7")
 def test_an_outage_of_minutes_wears_out_no_message():
     """A handler waits, gives its message back, and gets it again: for an hour with orders, which nobody sends again."""
-    queues = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
-    pause = TypeAdapter(timedelta).validate_python(queues["visibilityTimeout"])
+    of_storage = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
+    pause = TypeAdapter(timedelta).validate_python(of_storage["visibilityTimeout"])
     patience = timedelta(seconds=PATIENCE_SECONDS)
-    assert queues["maxDequeueCount"] * (patience + pause) >= 12 * OUTAGE
-    for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
+    assert of_storage["maxDequeueCount"] * (patience + pause) >= 12 * OUTAGE
+    for queue in queues()["serviceBusQueues"]:
         assert (queue["maxDeliveryCount"] - 1) * patience > OUTAGE
         assert queue["maxDeliveryCount"] * BETWEEN_DELIVERIES > REPLACEMENT
         assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
         assert patience < timedelta(seconds=BATCH_SECONDS)
     tries = Settings.model_fields["unknown_name_max_deliveries"]
     (most,) = [bound.le for bound in tries.metadata if hasattr(bound, "le")]
-    assert most < queues["maxDequeueCount"], (
+    assert most < of_storage["maxDequeueCount"], (
         "the platform would give up a message before the app says why"
     )
     assert timedelta(minutes=1) <= tries.default * pause <= OUTAGE, (

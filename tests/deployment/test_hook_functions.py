@@ -193,11 +193,10 @@ def test_an_azd_without_a_token_fails_nothing(project, run, reply, code):
 
 def test_who_takes_answers_is_looked_for_where_their_queue_is(project):
     """A business in which nobody outside is asked has neither."""
-    (project.root / "infra/simulated.json").write_text("{}")
     found = {}
-    for queue in ("answers", "status-example"):
-        queues = json.dumps({"serviceBusQueues": [{"name": queue}]})
-        (project.root / "infra/queues.json").write_text(queues)
+    for queue in ("answers", "gift-wrap-requests"):
+        content = {"agents": [], "queues": [{"name": queue}], "settings": []}
+        (project.root / "infra/agents.json").write_text(json.dumps(content))
         (project.hooks / "wanted.py").write_text("import functions\nprint(*functions.wanted({}))")
         found[queue] = "customers_answers" in project.run("wanted.py").out.split()
-    assert found == {"answers": True, "status-example": False}
+    assert found == {"answers": True, "gift-wrap-requests": False}

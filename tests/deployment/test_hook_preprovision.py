@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from tests.support.deploying import ADDRESSES, REQUIRED
+from tests.support.deploying import ADDRESSES, REQUIRED, SETTINGS
 from tests.support.hooks import Project, Ran, oldest_python
 
 HOOK = "preprovision.py"
@@ -17,6 +17,13 @@ FIRST = next(name for name in ADDRESSES if name in REQUIRED)
 REMOTE = dict.fromkeys(REQUIRED, "https://service.example.com")
 MISSING = {("setting-missing", name) for name in REQUIRED}
 SET = ["azd", "env", "set", "SIMULATED_SERVICES", "true"]
+STORE = ["azd", "env", "set", "--file"]
+
+
+def kept(settings):
+    """The call by which azd keeps the settings of the agents; the last word is the file's text."""
+    text = json.dumps({name: settings[name] for name in SETTINGS if name in settings})
+    return [*STORE, f"SERVICE_SETTINGS='{text.replace(': ', ':').replace(', ', ',')}'\n"]
 
 
 @pytest.fixture
@@ -153,7 +160,8 @@ def test_settings_that_could_not_work_are_rejected(project, given, faults):
     ran = project.run(HOOK, **REMOTE | given)
     assert ran.faults == faults
     assert ran.code == (1 if faults else 0)
-    assert project.calls == []
+    settings = {name: value for name, value in (REMOTE | given).items() if name in REMOTE and value}
+    assert project.calls == ([] if faults else [kept(settings)])
 
 
 def test_the_switches_are_those_of_the_template(project, template):
@@ -166,6 +174,7 @@ def test_the_switches_are_those_of_the_template(project, template):
         if types[name] == "bool"
     }
     given = dict.fromkeys(re.findall(r"[$][{](\w+)", json.dumps(passed)), "https://a.example.com")
+    given |= REMOTE
     ran = project.run(HOOK, **given)
     assert {place for code, place in ran.faults if code == "switch-invalid"} == switches
 
@@ -214,23 +223,23 @@ def test_a_closed_input_is_no_terminal(project):
         ({"kind": "value", "required": True}, "@Microsoft.KeyVault(SecretUri=https://v/k)", None),
     ],
 )
-def test_the_hook_checks_what_is_written_beside_it(project, setting, value, code):
+def test_the_hook_checks_what_is_declared(project, setting, value, code):
     """An optional address may be left out, but has to be one; a value may be anything."""
-    write_services(project, [{"name": "SOME_SETTING", **setting}])
+    write_settings(project, [{"name": "SOME_SETTING", **setting}])
     faults = fault(code, "SOME_SETTING") if code else set()
     assert project.run(HOOK, SOME_SETTING=value).faults == faults
 
 
-def write_services(project, settings, end="\n"):
-    text = json.dumps({"settings": settings}, indent=2)
-    (project.hooks / "services.json").write_bytes(text.replace("\n", end).encode())
+def write_settings(project, settings, end="\n"):
+    text = json.dumps({"agents": [], "queues": [], "settings": settings}, indent=2)
+    (project.root / "infra/agents.json").write_bytes(text.replace("\n", end).encode())
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_the_ends_of_lines_do_not_matter(project, end):
     """A checkout of Windows, or no end of the last line: no setting is overlooked (hooks.md 17)."""
     settings = [{"name": name, "kind": "address", "required": True} for name in ("A_URL", "B_URL")]
-    write_services(project, settings, end)
+    write_settings(project, settings, end)
     path = project.root / "infra/main.parameters.json"
     path.write_bytes(path.read_text().replace("\n", end).encode())
     ran = project.run(HOOK, NETWORK_ISOLATION="no", MONTHLY_BUDGET="x")
@@ -244,10 +253,97 @@ def test_the_ends_of_lines_do_not_matter(project, end):
 @pytest.mark.parametrize("text", [None, "", "[]", '{"others": []}', "\xff"])
 def test_a_list_that_cannot_be_read_is_a_fault(project, text):
     """Never a deployment of which nothing was checked (hooks.md 17)."""
-    path = project.hooks / "services.json"
+    path = project.root / "infra/agents.json"
     path.unlink() if text is None else path.write_bytes(text.encode("latin-1"))
     ran = project.run(HOOK)
-    assert (ran.code, ran.faults) == (1, fault("file-unreadable", "infra/hooks/services.json"))
+    assert (ran.code, ran.faults) == (1, fault("file-unreadable", "infra/agents.json"))
+
+
+BANK = [
+    {"name": "BANK_URL", "kind": "address", "required": True, "secret": False},
+    {"name": "BANK_KEY", "kind": "value", "required": True, "secret": True},
+]
+BANK_GIVEN = {"BANK_URL": "https://bank.example.com/it's", "BANK_KEY": 'a"key\\with $signs!'}
+
+
+@pytest.fixture
+def bank(project):
+    """A project whose one agent needs a key."""
+    write_settings(project, BANK)
+    return project
+
+
+def stored(project):
+    """What azd was told to keep, as the text of the variable; nothing if it was not called."""
+    for call in project.calls:
+        assert call[: len(STORE)] == STORE
+        name, _, text = call[-1].partition("=")
+        assert (name, text[0], text[-2:]) == ("SERVICE_SETTINGS", "'", "'\n")
+        assert "'" not in text[1:-2]
+    return text[1:-2] if project.calls else None
+
+
+def test_the_settings_become_one_variable_and_are_not_in_the_arguments(bank):
+    """azd passes them to the template as one object; a list of processes shows no secret."""
+    ran = bank.run(HOOK, **BANK_GIVEN, OTHER="x")
+    assert (ran.code, ran.faults) == (0, set())
+    assert json.loads(stored(bank)) == BANK_GIVEN
+    assert BANK_GIVEN["BANK_KEY"] not in ran.out + ran.err
+
+
+def test_what_azd_keeps_already_is_not_stored_again(bank):
+    """Nor is anything where nothing is set."""
+    bank.run(HOOK, **BANK_GIVEN)
+    kept_before = stored(bank)
+    ran = bank.run(HOOK, **BANK_GIVEN, SERVICE_SETTINGS=kept_before)
+    assert (ran.code, len(bank.calls)) == (0, 1)
+    assert bank.run(HOOK, SIMULATED_SERVICES="true").code == 0
+    assert len(bank.calls) == 1
+
+
+@pytest.mark.parametrize("escaped", [False, True], ids=["as the hook wrote it", "escaped by azd"])
+def test_a_workflow_has_one_variable_alone(bank, escaped):
+    """`azd pipeline config` puts backslashes into it; the template gets it without them."""
+    text = json.dumps(BANK_GIVEN, separators=(",", ":")).replace("'", "\\u0027")
+    ran = bank.run(HOOK, SERVICE_SETTINGS=json.dumps(text)[1:-1] if escaped else text)
+    assert (ran.code, ran.faults) == (0, set())
+    assert stored(bank) == (text if escaped else None)
+
+
+def test_a_variable_that_was_emptied_or_is_not_declared_is_left_out(bank):
+    """The variables count, not what was made of them before."""
+    before = json.dumps(BANK_GIVEN | {"GONE_URL": "https://gone"})
+    given = {"SERVICE_SETTINGS": before, "SIMULATED_SERVICES": "true"}
+    assert bank.run(HOOK, **given, BANK_URL="https://new", BANK_KEY="").code == 0
+    assert stored(bank) == '{"BANK_URL":"https://new"}'
+    assert bank.run(HOOK, **given, BANK_URL="").code == 0
+    assert stored(bank) == "{}"
+    assert bank.run(HOOK, **given).code == 0
+    assert json.loads(stored(bank)) == BANK_GIVEN
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "hunter2", '{"BANK_KEY": 1}', '"hunter2"'])
+def test_what_cannot_be_read_is_a_fault_and_not_shown(bank, text):
+    """It may be a secret."""
+    ran = bank.run(HOOK, SERVICE_SETTINGS=text)
+    assert (ran.code, ran.faults) == (1, fault("settings-unreadable", "SERVICE_SETTINGS"))
+    assert "hunter2" not in ran.out + ran.err
+
+
+def test_an_azd_that_stores_nothing_is_a_fault_without_the_values(bank):
+    """The template would get other settings."""
+    bank.replies([["azd env set", [1, "ERROR: no environment", ""]]])
+    ran = bank.run(HOOK, **BANK_GIVEN)
+    assert (ran.code, ran.faults) == (1, fault("program-failed", "azd env set"))
+    assert "key" not in ran.err
+
+
+def test_the_log_of_a_workflow_hides_each_secret(bank):
+    """Line by line, as GitHub wants it; nothing else is hidden."""
+    text = json.dumps(BANK_GIVEN | {"BANK_KEY": "one\ntwo"})
+    ran = bank.run("service_settings.py", SERVICE_SETTINGS=text)
+    assert (ran.code, ran.out) == (0, "::add-mask::one\n::add-mask::two\n")
+    assert bank.run("service_settings.py").out == ""
 
 
 def at_terminal(project, typed, **given):

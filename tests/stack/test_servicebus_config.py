@@ -6,7 +6,7 @@ from development import servicebus_config
 
 
 def test_the_configuration_is_in_the_emulators_format():
-    """Queues of infra/queues.json appear with their properties, the emulator's defaults for the rest."""
+    """The queues in infra/ appear with their properties, the emulator's defaults for the rest."""
     user = servicebus_config.config()["UserConfig"]
     (namespace,) = user["Namespaces"]
     assert (namespace["Name"], namespace["Topics"], user["Logging"]) == (

@@ -22,8 +22,7 @@ READ = (
     *(
         "infra/main.parameters.json",
         "infra/options/app.json",
-        "infra/queues.json",
-        "infra/simulated.json",
+        "infra/agents.json",
     ),
     *("engine/__init__.py", "engine/urls.py", "requirements.txt"),
 )
@@ -33,6 +32,8 @@ STAND_IN = """#!{python} -S
 import json, os, sys
 from pathlib import Path
 here, command = Path(sys.argv[0]).resolve().parent, [os.path.basename(sys.argv[0]), *sys.argv[1:]]
+if "--file" in command:
+    command[-1] = Path(command[-1]).read_text()
 with (here / "calls").open("a") as calls:
     calls.write(json.dumps(command) + "\\n")
 if "--target" in command:

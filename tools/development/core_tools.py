@@ -10,19 +10,21 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import click
 
 from development.business import DEPLOYED, named
 from development.faults import DevelopmentCode
 from development.provision import provision
-from development.servicebus_config import ROOT, emulator_config
+from development.servicebus_config import AGENTS_FILE, ROOT, agents_file, emulator_config
+from development.settings import simulated_address
 from development.stack import ALERTS
 from engine.declarations.business import AgentDefinition
 from engine.domain.messages import bus_queues
 from functions_alone.connections import storage_connection_string
 from functions_alone.faults import StackFault, text_of
-from functions_alone.ports import Ports, StackError
+from functions_alone.ports import HOST, Ports, StackError
 from functions_alone.proxies import bypass_proxies
 
 TEMPLATE = ROOT / "local.settings.template.json"
@@ -88,16 +90,31 @@ def _works(command: tuple[str, ...], environ: Mapping[str, str]) -> bool:
 
 
 def own_settings() -> Mapping[str, str]:
-    """Return the values of local.settings.json: made from the template the first time, and never overwritten."""
+    """Return the values of local.settings.json, which is made the first time and never overwritten.
+
+    It has what the template says, and the addresses of the services that the app simulates.
+    """
     if not SETTINGS.exists():
-        shutil.copyfile(TEMPLATE, SETTINGS)
-        click.echo(f"[func] made {SETTINGS.name} from {TEMPLATE.name}")
+        SETTINGS.write_text(json.dumps(first_settings(), indent=2) + "\n")
+        click.echo(f"[func] made {SETTINGS.name} from {TEMPLATE.name} and {AGENTS_FILE}")
     values: dict[str, str] = json.loads(SETTINGS.read_text())["Values"]
     return values
 
 
+def first_settings() -> dict[str, Any]:
+    """Return the content of a new local.settings.json."""
+    content: dict[str, Any] = json.loads(TEMPLATE.read_text())
+    app = f"http://{HOST}:{content['Host']['LocalHttpPort']}"
+    content["Values"] |= {
+        agent["address"]: simulated_address(app, agent["name"])
+        for agent in agents_file()["agents"]
+        if agent["address"] and not agent["optional"]
+    }
+    return content
+
+
 def write_config(folder: Path) -> Path:
-    """Write the emulator's Config.json from infra/queues.json."""
+    """Write the emulator's Config.json from the queues in infra/."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "Config.json"
     path.write_text(json.dumps(emulator_config(), indent=2))

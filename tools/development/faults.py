@@ -31,11 +31,6 @@ class DevelopmentCode(StackFaultCode):
         (),
         "{place} is an example, and samples/ is not deployed. Copy its folder out of samples/ first.",
     )
-    FILE_UNREADABLE = (
-        "file-unreadable",
-        ("reason",),
-        "{place} cannot be read: {reason}. Repair the file; nothing was written.",
-    )
     FILE_OUTDATED = (
         "file-outdated",
         ("business", "command"),

@@ -34,10 +34,9 @@ def parameters(template: Compiled, root: Path = ROOT) -> Iterator[tuple[str, str
     """Yield the variable of each parameter that azd passes on, its default, and its description."""
     passed = json.loads((root / "infra/main.parameters.json").read_text())["parameters"]
     for name, parameter in template["parameters"].items():
-        value = passed[name]["value"]
-        if not isinstance(value, str):
-            continue  # the settings of the services, each of which is a variable of its own
-        variable, default = PASSED.fullmatch(value).groups()  # type: ignore[union-attr]
+        if parameter["type"] == "secureObject":
+            continue  # the settings of the agents, each of which is a variable of its own
+        variable, default = PASSED.fullmatch(passed[name]["value"]).groups()  # type: ignore[union-attr]
         if variable not in PROMPTED_BY_AZD:
             none = "" if "defaultValue" in parameter else "azd asks"
             yield variable, f"`{default}`" if default else none, described(parameter)

@@ -1,4 +1,4 @@
-"""Config.json of the local broker and of Microsoft's Service Bus emulator, from `infra/queues.json`."""
+"""Config.json of the local broker and of Microsoft's Service Bus emulator, from the queues in `infra/`."""
 
 import json
 from collections.abc import Mapping
@@ -9,11 +9,19 @@ from engine.domain.messages import ANSWERS, DEAD_LETTERS
 from functions_alone.broker_config import configuration
 
 ROOT = Path(__file__).parents[2]
+AGENTS_FILE = "infra/agents.json"
+
+
+def agents_file() -> dict[str, Any]:
+    """Return what was written of the agents of the deployed application."""
+    content: dict[str, Any] = json.loads((ROOT / AGENTS_FILE).read_text())
+    return content
 
 
 def queues() -> dict[str, Any]:
-    """Return `infra/queues.json`."""
+    """Return `infra/queues.json`, with the queues of the agents."""
     content: dict[str, Any] = json.loads((ROOT / "infra/queues.json").read_text())
+    content["serviceBusQueues"] += agents_file()["queues"]
     return content
 
 

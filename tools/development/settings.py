@@ -68,7 +68,12 @@ def simulated(
 ) -> Mapping[str, str]:
     """Return the settings of agents whose services are simulated by the app at this address."""
     return {
-        agent.address: f"{app}/simulator/{agent.name}"
+        agent.address: simulated_address(app, agent.name)
         for agent in agents
         if agent.address and (with_optional or not agent.optional)
     }
+
+
+def simulated_address(app: str, agent: str) -> str:
+    """Return the address at which the app simulates the service of an agent."""
+    return f"{app}/simulator/{agent}"

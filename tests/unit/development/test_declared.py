@@ -6,14 +6,13 @@ import shutil
 from dataclasses import replace
 
 import pytest
-import yaml
 from click.testing import CliRunner
 
 from development import declared
 from development.business import ANOTHER_APP, DEPLOYED, ENTRY, app_of, entry_for, named, packages
 from development.declared import APP, CHOICE, COMMAND, FILES, to_be_deployed
 from development.faults import DevelopmentCode
-from development.servicebus_config import ROOT
+from development.servicebus_config import AGENTS_FILE, ROOT
 from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import ApiKey, ClientCredentials
 from functions_alone.faults import StackFault
@@ -22,7 +21,6 @@ from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from tests.support.deploying import AGENTS
 
-PLACES = [CHOICE, APP, *FILES]
 NAME = "shop.business:SHOP"
 GIFT_WRAP = AgentDefinition(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
 
@@ -30,18 +28,18 @@ GIFT_WRAP = AgentDefinition(name="gift-wrap", offers="gift-wrap", address="GIFT_
 @pytest.fixture
 def root(tmp_path):
     """A copy of the files that are written."""
-    for place in PLACES:
+    for place in FILES:
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / place, tmp_path / place)
     return tmp_path
 
 
 def texts(root):
-    return {place: (root / place).read_text() for place in PLACES}
+    return {place: (root / place).read_text() for place in FILES}
 
 
-def checked_by_hooks(root):
-    return json.loads((root / "infra/hooks/services.json").read_text())["settings"]
+def agents_file(root):
+    return json.loads((root / AGENTS_FILE).read_text())
 
 
 def faults(agents, root=ROOT, name=NAME):
@@ -52,25 +50,34 @@ def write(agents, root, name=NAME):
     return list(declared.write(name, agents, root))
 
 
-def test_the_agents_of_what_is_deployed_are_everywhere():
-    """Queues, settings, parameters of a deployment, and what is asked for before it."""
+def test_the_agents_of_what_is_deployed_are_written():
+    """Queues, settings, and what is asked for before a deployment."""
     assert faults(AGENTS, name=DEPLOYED) == []
 
 
-def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
-    """Each file is named, with the command that mends it; then nothing is left to say or to write."""
+def test_a_new_agent_is_missing_until_it_is_written(root):
+    """The file is named, with the command that mends it; then nothing is left to say or to write."""
     agents = [*SHOP.agents, GIFT_WRAP]
     write(SHOP.agents, root)
     found = faults(agents, root)
     facts = {"business": NAME, "command": COMMAND}
-    assert found == [StackFault(DevelopmentCode.FILE_OUTDATED, place, facts) for place in FILES]
-    assert write(agents, root) == list(FILES)
+    assert found == [StackFault(DevelopmentCode.FILE_OUTDATED, AGENTS_FILE, facts)]
+    assert write(agents, root) == [AGENTS_FILE]
     assert (faults(agents, root), write(agents, root)) == ([], [])
-    assert [
-        place
-        for place, text in texts(root).items()
-        if place in FILES and "gift-wrap" not in text.lower().replace("_", "-")
-    ] == []
+    written = agents_file(root)
+    assert written["agents"][-1] == {
+        "name": "gift-wrap",
+        "address": "GIFT_WRAP_URL",
+        "optional": False,
+    }
+    assert [queue["name"] for queue in written["queues"][-2:]] == [
+        "gift-wrap-requests",
+        "gift-wrap-responses",
+    ]
+    assert [setting["name"] for setting in written["settings"][-2:]] == [
+        "GIFT_WRAP_URL",
+        "GIFT_WRAP_URL_SCOPE",
+    ]
 
 
 def test_what_is_left_of_an_agent_that_is_gone_is_taken_out(root):
@@ -90,101 +97,69 @@ def test_another_business_takes_the_place_of_the_first(root):
     assert "from claims.business import CLAIMS as BUSINESS" in (root / APP).read_text()
     left = [place for place, text in texts(root).items() if "payment" in text.lower()]
     assert left == []
-    queues = json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
-    assert [queue["name"] for queue in queues] == [
-        "dead-letters",
-        "scheduler-requests",
+    assert [queue["name"] for queue in agents_file(root)["queues"]] == [
         "assessor-requests",
         "assessor-responses",
         "bank-requests",
         "bank-responses",
-        "status-example",
     ]
-    values = json.loads((root / "local.settings.template.json").read_text())["Values"]
-    addresses = {name for name in values if name.endswith("_URL")}
-    of_channels = {"SMTP_URL", "TEAMS_WEBHOOK_URL", "SLACK_WEBHOOK_URL"}
-    assert addresses - of_channels == {"ASSESSOR_URL", "BANK_URL", "PUBLIC_URL"}
-    assert values["STEP_TIMEOUT_SECONDS"] == "5"
 
 
 def test_a_queue_keeps_what_was_chosen_for_it(root):
     """A longer lock, say, is no fault, and stays."""
-    path = root / "infra/queues.json"
+    path = root / AGENTS_FILE
     path.write_text(path.read_text().replace("PT1M", "PT2M"))
     write(AGENTS, root)
     assert "PT1M" not in path.read_text()
 
 
-def test_secrets_go_another_way_than_variables(root):
-    """They are secrets of the repository too, and a deployment asks for those that are needed."""
+def test_a_setting_is_written_with_what_the_hooks_need_to_know_of_it(root):
+    """Which one is an address, which ones a deployment needs, and which ones no log may show."""
     write([replace(CLAIMS.agents[1], auth=ApiKey("BANK_KEY"))], root)
-    pipeline = yaml.safe_load((root / "azure.yaml").read_text())["pipeline"]
-    assert pipeline["secrets"] == [*declared.SECRETS, "BANK_KEY"]
-    assert "BANK_KEY" not in pipeline["variables"]
-    workflow = (root / ".github/workflows/azure-dev.yml").read_text()
-    assert "BANK_KEY: ${{ secrets.BANK_KEY }}\n" in workflow
-    assert checked_by_hooks(root) == [
-        {"name": "BANK_URL", "kind": "address", "required": True},
-        {"name": "BANK_KEY", "kind": "value", "required": True},
+    assert agents_file(root)["settings"] == [
+        {"name": "BANK_URL", "kind": "address", "required": True, "secret": False},
+        {"name": "BANK_KEY", "kind": "value", "required": True, "secret": True},
     ]
 
 
 def test_a_setting_that_two_agents_share_is_there_once(root):
-    """A token's address, say: twice in one file it would be a fault. It is required if one of them requires it."""
+    """A token's address, say. It is required if one of them requires it."""
     shared = ClientCredentials("TOKEN_URL", "ITS_CLIENT", "ITS_SECRET")
     write([replace(agent, auth=shared) for agent in SHOP.agents[:2]], root)
-    assert {"name": "TOKEN_URL", "kind": "value", "required": True} in checked_by_hooks(root)
-    for place in ("azure.yaml", ".github/workflows/azure-dev.yml", "infra/main.parameters.json"):
-        assert (
-            len(
-                re.findall(
-                    r"^ +(?:- )?\"?TOKEN_URL|{ \"TOKEN_URL", texts(root)[place], re.MULTILINE
-                )
-            )
-            == 1
-        )
+    found = [setting for setting in agents_file(root)["settings"] if setting["name"] == "TOKEN_URL"]
+    assert [(setting["kind"], setting["required"]) for setting in found] == [("value", True)]
 
 
-@pytest.mark.parametrize(
-    ("place", "text"),
-    [
-        ("infra/queues.json", "{"),
-        ("infra/queues.json", '{"serviceBusQueues": []}'),
-        ("infra/main.parameters.json", "{}"),
-        ("azure.yaml", "pipeline: {}\n"),
-    ],
-)
-def test_a_file_in_which_nothing_can_be_written_is_named_and_nothing_is_written(root, place, text):
-    """Whatever has become of it."""
-    (root / place).write_text(text)
-    before = texts(root)
-    with pytest.raises(StackError) as raised:
-        write([*AGENTS, GIFT_WRAP], root)
-    [fault] = raised.value.faults
-    assert (fault.code, fault.place) == (DevelopmentCode.FILE_UNREADABLE, place)
-    assert texts(root) == before
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "<<<<<<< ours\n", '{"queues": [{}]}'])
+def test_a_file_that_is_missing_or_broken_is_written_anew(root, text):
+    """Such as one with the marks of a merge."""
+    path = root / AGENTS_FILE
+    wanted = path.read_text()
+    path.unlink() if text is None else path.write_text(text)
+    assert write(AGENTS, root, DEPLOYED) == [AGENTS_FILE]
+    assert path.read_text() == wanted
 
 
 def test_the_queue_of_answers_is_written_where_a_workflow_waits(root):
     """And taken out again; what is written by hand in it stays. What expires there is not lost."""
 
     def queues():
-        return json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
+        return agents_file(root)["queues"]
 
-    without = (root / "infra/queues.json").read_text()
-    assert "infra/queues.json" in list(declared.write(NAME, AGENTS, root, answers=True))
+    without = (root / AGENTS_FILE).read_text()
+    assert AGENTS_FILE in list(declared.write(NAME, AGENTS, root, answers=True))
     assert list(declared.faults(NAME, AGENTS, root, answers=True)) == []
     assert queues()[-1]["name"] == "answers"
     assert queues()[-1]["deadLetteringOnMessageExpiration"]
     changed = (
-        (root / "infra/queues.json")
+        (root / AGENTS_FILE)
         .read_text()
         .replace('answers", "lockDuration": "PT1M', 'answers", "lockDuration": "PT2M')
     )
-    (root / "infra/queues.json").write_text(changed)
+    (root / AGENTS_FILE).write_text(changed)
     assert list(declared.faults(NAME, AGENTS, root, answers=True)) == []
     list(declared.write(NAME, AGENTS, root))
-    assert (root / "infra/queues.json").read_text() == without
+    assert (root / AGENTS_FILE).read_text() == without
 
 
 def test_the_command_says_what_it_did(root, monkeypatch):
@@ -197,7 +172,7 @@ def test_the_command_says_what_it_did(root, monkeypatch):
     command = CliRunner().invoke
     assert command(declared.main).exit_code == 1
     written = command(declared.main, ["--write"])
-    assert written.output == "".join(f"written: {place}\n" for place in FILES)
+    assert written.output == f"written: {AGENTS_FILE}\n"
     assert (command(declared.main).exit_code, command(declared.main).output) == (0, "")
 
 

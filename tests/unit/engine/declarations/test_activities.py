@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pytest
 
-from development.declared import FILES
+from development.declared import declaration
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.azure.code import CodeService
@@ -394,8 +394,9 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
         (declared_setting.name, declared_setting.required, declared_setting.secret)
         for declared_setting in declared.settings
     ] == [("BANK_KEY", True, True)]
-    checked = json.loads(FILES["infra/hooks/services.json"]("", [declared]))["settings"]
-    assert checked == [{"name": "BANK_KEY", "kind": "value", "required": True}]
+    assert declaration([declared])["settings"] == [
+        {"name": "BANK_KEY", "kind": "value", "required": True, "secret": True}
+    ]
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made)
     (setting,) = declared.settings
