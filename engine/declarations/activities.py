@@ -78,7 +78,7 @@ class ActivityFunction:
     read: Callable[[Mapping[str, Any]], Any]
     """Makes what is asked from the content of a request; raises `InvalidError`."""
     work: Callable[[Call, Any], Any]
-    """Does it; raises `NonRetryable`, `Retryable` or `DeferredResult`. Any other exception may pass."""
+    """Does it; raises `NonRetryable`, `Retryable`, `DeferredResult`, or anything else."""
     write: Callable[[Any], Mapping[str, Any]]
     """Makes the result from what `work` returned; raises TypeError if that is something else."""
     in_thread: bool
