@@ -107,7 +107,12 @@ async function answer(awaited) {
 
 /** What is asked, until when, and how often it was. @param {any} asked */
 export const question = ({ question: what, until, requestsSent, asks }) => [
-  h("p", null, until ? ["Asked until ", at(until), "."] : "Not awaited yet.", ` Asked ${requestsSent} of ${asks} times.`),
+  h(
+    "p",
+    null,
+    until ? ["Asked until ", at(until), "."] : "Not awaited yet.",
+    ` Asked ${requestsSent} of ${asks} times.`,
+  ),
   what
     ? h(
         "pre",

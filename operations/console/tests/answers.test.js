@@ -81,7 +81,14 @@ const press = async (dialog, name) => {
 
 test("a typed answer is kept through all that leaves the step open, until it is taken or refused", async (context) => {
   const document = giveDocument();
-  const answer = { fields: ["limit"], question: {}, until: UNTIL, requestsSent: 1, asks: 3, callbackUrl: "https://example.com/a" };
+  const answer = {
+    fields: ["limit"],
+    question: {},
+    until: UNTIL,
+    requestsSent: 1,
+    asks: 3,
+    callbackUrl: "https://example.com/a",
+  };
   context.mock.method(globalThis, "fetch", async () => Response.json(answer));
   const typed = async () => {
     const dialog = await dialogOf("answer", document);
