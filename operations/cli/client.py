@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 TIMEOUT_SECONDS = 60.0
 
@@ -46,11 +46,11 @@ class Api:
         url: str,
         key: str,
         token: str | None = None,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.url = url
         signed_in = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(
+        self._http = httpx2.Client(
             base_url=url,
             headers={"x-functions-key": key} | signed_in,
             timeout=TIMEOUT_SECONDS,
@@ -103,10 +103,10 @@ class Api:
         response = self._send(method, path, **options)
         return response.status_code, _object_of(response) or {}
 
-    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
         try:
             return self._http.request(method, path, **options)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise UnreachableError(f"{self.url} cannot be reached: {error}") from error
 
     def _answer(self, method: str, path: tuple[str, ...], **options: Any) -> Json:
@@ -123,7 +123,7 @@ def _given(values: Mapping[str, Any]) -> Json:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _object_of(response: httpx.Response) -> Json | None:
+def _object_of(response: httpx2.Response) -> Json | None:
     """Return the JSON object of the response; None if it holds none."""
     try:
         answer = response.json()
@@ -132,7 +132,7 @@ def _object_of(response: httpx.Response) -> Json | None:
     return answer if isinstance(answer, dict) else None
 
 
-def _error(response: httpx.Response, problem: Json) -> ApiError:
+def _error(response: httpx2.Response, problem: Json) -> ApiError:
     """Return the error for a status, which a proxy before the app may have answered."""
     status = response.status_code
     if status == 401:

@@ -3,7 +3,7 @@
 import json
 from datetime import timedelta
 
-import httpx
+import httpx2
 import pytest
 from click.testing import CliRunner
 
@@ -90,9 +90,9 @@ def test_a_run_is_requested_on_the_command_line(monkeypatch):
 
     def answer(request):
         sent.append((request.url.path, json.loads(request.content)))
-        return httpx.Response(200, json={"run": "sweep", "seconds": 0.2})
+        return httpx2.Response(200, json={"run": "sweep", "seconds": 0.2})
 
-    transport = httpx.MockTransport(answer)
+    transport = httpx2.MockTransport(answer)
     monkeypatch.setattr(commands, "Api", lambda *_: Api("http://app", "k", None, transport))
 
     def run(name):

@@ -1,6 +1,6 @@
 """What the check of a deployment says when something is not as it should be."""
 
-import httpx
+import httpx2
 import pytest
 
 from operations.cli.check import Check
@@ -20,9 +20,9 @@ def deployment(**answers):
         name = f"{request.method} {request.url.path.rpartition('/')[2]}"
         requests.append(name)
         status, body = answers.get(name.replace(" ", "_"), (404, {}))
-        return httpx.Response(status, json=body)
+        return httpx2.Response(status, json=body)
 
-    return Api("http://app", "the-key", transport=httpx.MockTransport(answer)), requests
+    return Api("http://app", "the-key", transport=httpx2.MockTransport(answer)), requests
 
 
 def run(api):

@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 
 import click
-import httpx
+import httpx2
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
@@ -29,15 +29,15 @@ def columns(monkeypatch):
 
 def api(answer, signed_in=None):
     """The client of an API that answers so."""
-    return Api("http://app", "the-key", signed_in, httpx.MockTransport(answer))
+    return Api("http://app", "the-key", signed_in, httpx2.MockTransport(answer))
 
 
 def always(status, **answer):
-    return lambda request: httpx.Response(status, **answer)
+    return lambda request: httpx2.Response(status, **answer)
 
 
 def what_was_sent(request):
-    return httpx.Response(200, json=dict(request.headers))
+    return httpx2.Response(200, json=dict(request.headers))
 
 
 def test_a_token_is_sent_besides_the_key():
@@ -165,7 +165,7 @@ def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, query):
     def nothing(request):
         sent.append(request.url.raw_path.decode().replace("+", "%20"))
         empty = {"orders": [], "unreadable": [], "more": False, "continuation": None}
-        return httpx.Response(200, json=empty)
+        return httpx2.Response(200, json=empty)
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(nothing))
     ran = CliRunner().invoke(commands.main, ["--key", "k", "search", wanted])
@@ -185,7 +185,7 @@ def test_an_order_that_was_erased_before_keeps_no_other_from_being_erased(monkey
 
     def erased(request):
         status = {"b00-1": 409, "b00-3": 503}.get(request.url.path.split("/")[4], 202)
-        return httpx.Response(
+        return httpx2.Response(
             status, json={"title": "no", "orderId": request.url.path, "status": "erased"}
         )
 
@@ -212,7 +212,7 @@ def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
     def acted(request):
         sent.append((request.url.path, json.loads(request.content)))
         answer = {"agent": "payment", "until": "2026-01-31T04:00:00Z"}
-        return httpx.Response(202 if len(sent) < 3 else 409, json=answer | {"title": "no"})
+        return httpx2.Response(202 if len(sent) < 3 else 409, json=answer | {"title": "no"})
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(acted))
 
@@ -239,7 +239,7 @@ def test_the_overview_in_the_terminal_is_no_reading_from_before_the_last_command
 
     def answered(request):
         sent.append(request.url.params.get("fresh"))
-        return httpx.Response(503, json={"title": "away"})
+        return httpx2.Response(503, json={"title": "away"})
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(answered))
     CliRunner().invoke(commands.main, ["--key", "k", "overview"])
@@ -293,7 +293,7 @@ def test_the_key_goes_to_no_proxy_in_clear(monkeypatch, url, by_proxy):
     """Only the name of the other machine is readable for a proxy, by https."""
     monkeypatch.setenv("ALL_PROXY", "http://192.0.2.2:3128")
     http = Api(url, "key")._http
-    transport = http._transport_for_url(httpx.URL(url))
+    transport = http._transport_for_url(httpx2.URL(url))
     assert (transport is not http._transport) == by_proxy
 
 
@@ -441,7 +441,7 @@ def test_a_step_in_doubt_is_settled_from_the_command_line(monkeypatch):
     def acted(request):
         posted.append((request.url.path.rpartition("/")[2], json.loads(request.content)))
         page = PAGES | {"matching": [], "refused": [], "continuation": None}
-        return httpx.Response(200, json={"orderId": "b03-1", "status": "settled", **page})
+        return httpx2.Response(200, json={"orderId": "b03-1", "status": "settled", **page})
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(acted))
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import stat
 
-import httpx
+import httpx2
 import pytest
 from click.testing import CliRunner
 
@@ -40,13 +40,13 @@ class Service:
         self.requests.append(request.url.path)
         if self.away:
             self.away -= 1
-            return httpx.Response(503, json={"title": "away"})
+            return httpx2.Response(503, json={"title": "away"})
         try:
             view = asyncio.run(self._answer(request.url.path.split("/")[3:], request.content))
         except AppError as error:
             refusal = problem_of(error)
-            return httpx.Response(refusal.status_code, content=refusal.get_body())
-        return httpx.Response(200, content=view.model_dump_json(by_alias=True))
+            return httpx2.Response(refusal.status_code, content=refusal.get_body())
+        return httpx2.Response(200, content=view.model_dump_json(by_alias=True))
 
     async def _answer(self, path, body):
         desk = self.world.app.operations.services.copies
@@ -63,7 +63,7 @@ class Service:
         pytest.fail(f"nobody answers {path}")
 
     def copier(self):
-        api = Api("http://app", "key", None, httpx.MockTransport(self.answer))
+        api = Api("http://app", "key", None, httpx2.MockTransport(self.answer))
         return Copier(api=api, signature=SIGNED, say=self.output.append, sleep=lambda _: None)
 
 
