@@ -28,7 +28,8 @@ help:
 	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour'
 	@echo '              (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for'
 	@echo '              the largest sizes)'
-	@echo 'make check    lint, types, import rules; every finished statement of the pattern has a test'
+	@echo 'make check    lint, types, import rules, declared libraries; every finished statement of the'
+	@echo '              pattern has a test'
 	@echo 'make types    of make check, the types and the import rules'
 	@echo 'make declared compare what is deployed with the business (ARGS=--write: write it;'
 	@echo '              ARGS="--deploy claims.business:CLAIMS": deploy another one)'
@@ -78,6 +79,11 @@ check: $(VENV)/.installed-dev engine/pages/node_modules/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m development.checks
+	@echo '[check] each library that is imported is declared'
+	@$(BIN)/deptry --no-ansi .
+	@$(BIN)/deptry --no-ansi . tools infra/hooks tests/businesses --exclude '\.|.*node_modules/|.*/build/' \
+		--ignore DEP002,DEP004
+	@cd tools/functions_alone && ../../$(BIN)/deptry --no-ansi .
 	@echo '[check] a test for each statement of the pattern (half a minute)'
 	@$(BIN)/python -m tests.pattern --brief
 	@echo '[check] what follows from the declarations of each business'
