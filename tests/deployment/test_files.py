@@ -1,6 +1,7 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -199,6 +200,51 @@ def test_actions_are_what_they_were(path):
     assert [
         action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)
     ] == []
+
+
+NPM = {"dependencies", "devDependencies"}
+
+
+def manifests():
+    """Yield the ecosystem and the folder of each file that names packages from elsewhere."""
+    yield from (("github-actions", "/"), ("devcontainers", "/"))
+    for parent, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if not name.startswith(".") and name != "node_modules"]
+        at = f"/{Path(parent).relative_to(ROOT)}".removesuffix(".")
+        yield from ((ecosystem, at) for ecosystem in ecosystems(Path(parent), names))
+
+
+def ecosystems(folder, names):
+    """Return how the packages are fetched that the files of a folder name; a package of npm may name none."""
+    texts = [(folder / name).read_text() for name in names if name.endswith(".txt")]
+    manifest = json.loads((folder / "package.json").read_text()) if "package.json" in names else {}
+    found = {
+        "npm": NPM & manifest.keys(),
+        "pip": "pyproject.toml" in names or any("--hash=" in text for text in texts),
+        "docker-compose": any(re.match(r"(docker-)?compose.*\.ya?ml$", name) for name in names),
+        "docker": any("Dockerfile" in name for name in names),
+    }
+    return [ecosystem for ecosystem, is_there in found.items() if is_there]
+
+
+def test_dependabot_knows_each_folder_with_a_manifest():
+    """A folder that it does not know keeps its versions for ever, and nobody hears of it."""
+    watched = [
+        (update["package-ecosystem"], folder)
+        for update in yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
+        for folder in update.get("directories") or [update["directory"]]
+    ]
+    assert sorted(watched) == sorted(manifests())
+
+
+def test_the_audit_asks_about_each_lock_of_npm():
+    """Of the deployed app, of the tests and of the tools alike."""
+    [line] = re.findall(
+        r"for folder in (.*); do npm audit", (ROOT / ".github/workflows/checks.yml").read_text()
+    )
+    assert sorted(f"/{folder}" for folder in line.split()) == sorted(
+        folder for ecosystem, folder in manifests() if ecosystem == "npm"
+    )
 
 
 def test_the_dev_container_has_what_the_three_ways_need():
