@@ -20,7 +20,7 @@ from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_reported
-from engine.storage.claim_lanes import BucketReader
+from engine.storage.bucket_reader import BucketReader
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.unit_of_work import UnitOfWork
 from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, health_from_reply

@@ -25,7 +25,7 @@ from engine.storage.agent_health import (
     pause_of,
     unresponsive_since,
 )
-from engine.storage.claim_lanes import PAGE, BucketReader
+from engine.storage.bucket_reader import PAGE, BucketReader
 from engine.storage.conditions import ConditionLog
 from engine.storage.orders import OrderStore
 from engine.storage.sweeps import SweepLog

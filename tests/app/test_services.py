@@ -15,7 +15,7 @@ from engine.domain.keys import buckets
 from engine.domain.messages import OrderReady
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
-from engine.storage.claim_lanes import PAGE
+from engine.storage.bucket_reader import PAGE
 from engine.storage.poison import Arrival
 from operations.api.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME

@@ -16,9 +16,9 @@ from aiosmtpd.smtp import SMTP, AuthResult
 from pydantic import SecretStr
 
 from engine.azure.channels.addresses import Encryption, SmtpServer
+from engine.azure.channels.message_texts import html_text, plain_text
 from engine.azure.channels.opening import open_channels
 from engine.azure.channels.smtp import SmtpChannel
-from engine.azure.channels.texts import html_text, plain_text
 from engine.azure.connections import Connections
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from tests.support.apps import set_to

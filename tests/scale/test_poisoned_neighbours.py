@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-import engine.storage.claim_lanes
+import engine.storage.bucket_reader
 from engine.alerts.conditions import MAX_ORDERS
 from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import HistoryEntry
@@ -26,8 +26,8 @@ from tests.support.neighbourhood import LASTS, street
 from tests.support.scale import NIGHTLY
 
 SMALL = {
-    "engine.storage.claim_lanes.PAGE": 8,
-    "engine.storage.claim_lanes.LONG_PAGE": 10,
+    "engine.storage.bucket_reader.PAGE": 8,
+    "engine.storage.bucket_reader.LONG_PAGE": 10,
     "supervisor.service.PAGE": 8,
     "operations.alerts.relay.PAGE": 8,
     "tests.support.neighbourhood.BATCH": 8,
@@ -363,7 +363,7 @@ async def others_are_in_time(neighbour, count, usual, caplog):
         for name, at in usual.items()
         if seen.get(name, LASTS) > at + neighbour.late
     }
-    if count > engine.storage.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
+    if count > engine.storage.bucket_reader.PAGE:  # the watch tells of a page of orders at a time
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])
     known = reports_of(there, caplog, there.neighbours[0])

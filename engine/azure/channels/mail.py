@@ -13,8 +13,8 @@ from azure.core.exceptions import AzureError, HttpResponseError
 from engine.alerts.channels import ChannelName
 from engine.alerts.digests import Digest
 from engine.azure.answers import ServiceAnswer
+from engine.azure.channels.message_texts import html_text, plain_text, subject_of
 from engine.azure.channels.outcomes import is_passing, no_answer, pause, why
-from engine.azure.channels.texts import html_text, plain_text, subject_of
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from engine.ports import Clock
 

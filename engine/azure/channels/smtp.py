@@ -15,8 +15,8 @@ import aiosmtplib
 from engine.alerts.channels import ChannelName
 from engine.alerts.digests import Digest
 from engine.azure.channels.addresses import Encryption, SmtpServer
+from engine.azure.channels.message_texts import html_text, plain_text, subject_of
 from engine.azure.channels.outcomes import no_answer
-from engine.azure.channels.texts import html_text, plain_text, subject_of
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.alerts.digests import Digest
-from engine.azure.channels.texts import (
+from engine.azure.channels.message_texts import (
     Section,
     console_of,
     fitted,

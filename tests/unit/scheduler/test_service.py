@@ -17,7 +17,7 @@ from engine.domain.orders import InError, Processed, Processing
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
-from engine.storage.claim_lanes import PAGE
+from engine.storage.bucket_reader import PAGE
 from engine.storage.tables import entity
 from scheduler.admission import PASSED_OVER, PROBE_REQUESTS, REFRESH_INTERVAL, Capacity
 from scheduler.service import WAKE_UP_TIME

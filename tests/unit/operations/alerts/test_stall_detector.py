@@ -9,7 +9,7 @@ from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.keys import buckets, sortable
 from engine.domain.submitted_order import Priority
-from engine.storage.claim_lanes import PAGE
+from engine.storage.bucket_reader import PAGE
 from engine.storage.sweeps import Sweep
 from testkit.memory import in_memory
 from tests.support.apps import app

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from engine.azure.channels import slack, teams
+from engine.azure.channels.message_texts import html_text, plain_text, section_of, subject_of
 from engine.azure.channels.slack import slack_body
 from engine.azure.channels.teams import teams_body
-from engine.azure.channels.texts import html_text, plain_text, section_of, subject_of
 from tests.support.digests import FAILED, HOSTILE, RESOLVED, STALLED, digest
 
 MANY = tuple(replace(FAILED, about=f"order b03-{number}") for number in range(200))

@@ -9,7 +9,7 @@ from engine.domain import work_index
 from engine.domain.keys import newest_first, sortable
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
-from engine.storage.claim_lanes import PAGE, BucketReader
+from engine.storage.bucket_reader import PAGE, BucketReader
 from testkit.memory import MemoryStateStore
 from tests.support.builders import (
     NOW,
