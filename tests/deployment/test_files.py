@@ -227,7 +227,7 @@ def ecosystems(folder, names):
     return [ecosystem for ecosystem, is_there in found.items() if is_there]
 
 
-def test_dependabot_knows_each_folder_with_a_manifest():
+def test_dependabot_knows_every_folder_with_a_manifest():
     """A folder that it does not know keeps its versions for ever, and nobody hears of it."""
     watched = [
         (update["package-ecosystem"], folder)
@@ -237,7 +237,7 @@ def test_dependabot_knows_each_folder_with_a_manifest():
     assert sorted(watched) == sorted(manifests())
 
 
-def test_the_audit_asks_about_each_lock_of_npm():
+def test_the_audit_covers_every_lock_of_npm():
     """Of the deployed app, of the tests and of the tools alike."""
     [line] = re.findall(
         r"for folder in (.*); do npm audit", (ROOT / ".github/workflows/checks.yml").read_text()

@@ -338,7 +338,7 @@ def test_an_azd_that_stores_nothing_is_a_fault_without_the_values(bank):
     assert "key" not in ran.err
 
 
-def test_the_log_of_a_workflow_hides_each_secret(bank):
+def test_the_log_of_a_workflow_hides_every_secret(bank):
     """Line by line, as GitHub wants it; nothing else is hidden."""
     text = json.dumps(BANK_GIVEN | {"BANK_KEY": "one\ntwo"})
     ran = bank.run("service_settings.py", SERVICE_SETTINGS=text)

@@ -66,15 +66,15 @@ def test_a_new_agent_changes_its_declaration_and_the_generated_file(root, before
     queues = "from development.servicebus_config import emulator_config as c; print(c())"
     assert "'gift-wrap-responses'" in run(root, "-c", queues)
     shutil.copy(root / AGENTS_FILE, project.root / AGENTS_FILE)
-    asked = {place for code, place in project.run("preprovision.py").faults}
-    assert {"GIFT_WRAP_URL", "GIFT_WRAP_KEY"} <= asked
+    required = {place for code, place in project.run("preprovision.py").faults}
+    assert {"GIFT_WRAP_URL", "GIFT_WRAP_KEY"} <= required
 
 
 def test_another_application_changes_what_names_it_and_the_generated_file(root, before):
     """Besides its own folder."""
-    shutil.copytree(root / "samples/claims", root / "claims")
-    run(root, "-m", "development.declared", "--deploy", "claims.business:CLAIMS")
-    assert {path for path in changed(root, before) if not path.startswith("claims/")} == {
+    shutil.copytree(root / "samples/claims", root / "another")
+    run(root, "-m", "development.declared", "--deploy", "another.business:CLAIMS")
+    assert {path for path in changed(root, before) if not path.startswith("another/")} == {
         "function_app.py",
         "tools/development/business.py",
         AGENTS_FILE,

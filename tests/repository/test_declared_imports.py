@@ -47,7 +47,7 @@ def imported(path):
 
 
 @pytest.mark.parametrize("folder", [ROOT, PLATFORM], ids=["app", "platform"])
-def test_each_library_of_azure_that_is_imported_is_declared(folder):
+def test_every_library_of_azure_that_is_imported_is_declared(folder):
     """They share the name `azure`, so deptry takes one for all; `azure.data.tables` is of `azure-data-tables`."""
     declared = {
         re.match(r"[\w-]+", line)[0].replace("-", ".")  # type: ignore[index]

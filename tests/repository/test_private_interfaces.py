@@ -21,7 +21,7 @@ PRIVATE = re.compile(
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][0])
-def test_each_row_names_places_and_tests_that_exist(row):
+def test_every_row_names_places_and_tests_that_exist(row):
     """A test is a file, or one function of it."""
     _, places, _, tests = row
     assert places
@@ -35,7 +35,7 @@ def test_each_row_names_places_and_tests_that_exist(row):
             )
 
 
-def test_each_file_that_looks_into_a_library_has_a_row():
+def test_every_file_that_uses_the_inside_of_a_library_has_a_row():
     """The files in Python; those in JavaScript cannot be told by their text."""
     listed = {ROOT / place for _, places, *_ in ROWS for place in places}
     users = {
