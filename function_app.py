@@ -29,7 +29,7 @@ from submission.triggers import submission_functions
 from supervisor.triggers import supervisor_functions
 
 # isort: split
-# The business of this deployment: `development.declared --deploy` writes another one's lines.
+# The business of this deployment: `make declared ARGS="--deploy …"` exchanges these two lines.
 from shop.business import SHOP as BUSINESS
 from shop.triggers import page, routes
 

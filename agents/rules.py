@@ -40,14 +40,14 @@ def failed(
     rejection: RejectedError,
     *,
     was_called: bool,
-    was_accepted: bool,
+    was_deferred: bool,
 ) -> AgentReply:
     """Return the reply to a request that the service refused (AGT-6).
 
     `was_called` says whether earlier calls had no answer: then the outcome is in doubt. So it is if
-    the service had accepted one (`was_accepted`), and the refusal is not its own (AGT-11).
+    the service had accepted one (`was_deferred`), and the refusal is not its own (AGT-11).
     """
-    owes_answer = was_accepted and rejection.for_operator
+    owes_answer = was_deferred and rejection.for_operator
     return reply(
         request,
         "failed",
@@ -68,16 +68,16 @@ def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: tim
     return max(half, stop_at(request, margin) - call_timeout)
 
 
-def not_tried(
+def not_attempted(
     request: AgentRequest,
     reason: NotTriedError,
     *,
     was_called: bool,
-    was_accepted: bool,
+    was_deferred: bool,
 ) -> AgentReply:
     """Return the reply to a request that may come again later, without a failure (AGT-8).
 
-    `was_called` is that of `failed`; `was_accepted` says whether the service owes the final answer
+    `was_called` is that of `failed`; `was_deferred` says whether the service owes the final answer
     to an earlier call (AGT-11).
     """
     return reply(
@@ -88,7 +88,7 @@ def not_tried(
         circuit_open=isinstance(reason, CircuitOpenError),
         throttled=isinstance(reason, ThrottledError),
         in_doubt=reason.in_doubt or was_called,
-        deferred=was_accepted,
+        deferred=was_deferred,
     )
 
 
@@ -106,7 +106,7 @@ def is_overdue(request: AgentRequest, now: datetime) -> bool:
     return request.answer_by is not None and now >= request.answer_by
 
 
-def accepted(request: AgentRequest, accepted: AcceptedError, *, was_called: bool) -> AgentReply:
+def deferred(request: AgentRequest, accepted: AcceptedError, *, was_called: bool) -> AgentReply:
     """Return the reply to a request that the service will do later: it is asked again (AGT-11).
 
     `was_called` is that of `failed`.

@@ -113,7 +113,7 @@ class AgentService:
         """
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
             late = NotTriedError(LATE, timedelta())
-            return rules.not_tried(request, late, was_called=again, was_accepted=False)
+            return rules.not_attempted(request, late, was_called=again, was_deferred=False)
         earlier = _EarlierCalls(unanswered=again)
         try:
             async for attempt in self._retrying(request):
@@ -124,12 +124,12 @@ class AgentService:
                     result = await self._call(request, first=is_first)
         except RejectedError as rejection:
             return rules.failed(
-                request, rejection, was_called=earlier.unanswered, was_accepted=earlier.accepted
+                request, rejection, was_called=earlier.unanswered, was_deferred=earlier.accepted
             )
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
-            return rules.not_tried(
-                request, reason, was_called=earlier.unanswered, was_accepted=earlier.accepted
+            return rules.not_attempted(
+                request, reason, was_called=earlier.unanswered, was_deferred=earlier.accepted
             )
         except AcceptedError as accepted:
             return self._later(request, accepted, was_called=earlier.unanswered)
@@ -154,7 +154,7 @@ class AgentService:
         """Return the reply to what the service does later; raises `TransientError` if overdue."""
         if rules.is_overdue(request, self.clock()):
             raise TransientError(OVERDUE) from accepted
-        return rules.accepted(request, accepted, was_called=was_called)
+        return rules.deferred(request, accepted, was_called=was_called)
 
     async def _gave_up(self, request: AgentRequest, why: str, *, by_gateway: bool = False) -> None:
         log.warning(

@@ -48,10 +48,10 @@ def build_engine(settings: Settings, business: Application, adapters: Adapters) 
     """Return the engine of a business.
 
     Raises `DeclarationError` for a business that cannot work, such as one with a step that no agent
-    offers, and `SettingsError` if links are needed and the public address is not configured.
+    offers, and `SettingsError` if callback URLs are needed and no public address is configured.
     """
     engine = Engine(settings, business, adapters)
-    _check_links(settings, business)
+    _check_callback_urls(settings, business)
     business.check(
         engine.agents,
         timeout=timedelta(seconds=settings.step_timeout_seconds),
@@ -61,8 +61,8 @@ def build_engine(settings: Settings, business: Application, adapters: Adapters) 
     return engine
 
 
-def _check_links(settings: Settings, business: Application) -> None:
-    """Raise `SettingsError` if answers come over links, and no link to them can be made."""
+def _check_callback_urls(settings: Settings, business: Application) -> None:
+    """Raise `SettingsError` if steps are completed over callback URLs, and none can be made."""
     workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_answers)
     waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
     if settings.public_url is None and (name := next(waiting, None)):

@@ -130,7 +130,7 @@ class Admission:
     health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
     has_refreshed: bool = False
-    """Whether a look has succeeded; until then other processes may use all the room."""
+    """Whether a refresh has succeeded; until then other processes may use all the capacity."""
     _refreshed_at: datetime | None = None
     _runs_at: dict[str, Sequence[str]] = field(default_factory=dict)
     """The agents at which the steps of each order run."""

@@ -53,7 +53,7 @@ class SchedulerService:
     admission: Admission
     agent_health: AgentHealthLog
     clock_guard: ClockGuard
-    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def on_order_ready(self, order_ready: OrderReady) -> bool:
         """Claim the orders whose turn it is; the named order may be among them (SCH-2, SCH-11).
@@ -197,45 +197,45 @@ class SchedulerService:
         )
 
     async def _refresh(self, *, at_once: bool = False) -> None:
-        """Read the open requests, the waiting orders and the agents' health, if a look is due.
+        """Read the open requests, the waiting orders and the agents' health, if a refresh is due.
 
-        Callers wait for another caller's look only before the first one has succeeded: without it
-        there is no capacity.
+        Callers wait for another caller's refresh only before the first one has succeeded: without
+        it there is no capacity.
         """
-        waits = self._looking.locked()
+        waits = self._refreshing.locked()
         if waits and self.admission.has_refreshed:
             return
-        async with self._looking:
-            if waits and self.admission.has_refreshed:  # another caller has looked meanwhile
+        async with self._refreshing:
+            if waits and self.admission.has_refreshed:  # another caller has refreshed it meanwhile
                 return
             if self.admission.begin_refresh(at_once=at_once):
                 await self._see()
 
     async def _see(self) -> None:
         store, now = self.unit_of_work.store, self.unit_of_work.clock()
-        looks = await store.read_buckets(partial(self._read_bucket, now))
+        readers = await store.read_buckets(partial(self._read_bucket, now))
         health = await self._health(now)
-        running = chain.from_iterable(look.running for look in looks.values())
-        waiting = chain.from_iterable(look.chosen for look in looks.values())
-        self.admission.refresh(running, waiting, health, set(store.buckets) - looks.keys())
+        running = chain.from_iterable(reader.running for reader in readers.values())
+        waiting = chain.from_iterable(reader.chosen for reader in readers.values())
+        self.admission.refresh(running, waiting, health, set(store.buckets) - readers.keys())
 
     async def _read_bucket(self, now: datetime, bucket: str) -> BucketReader[Candidate]:
-        """Look at the orders of a bucket.
+        """Read the orders of a bucket.
 
         An overdue step takes no slot: its agent has stopped, even if no supervisor can recover it.
         """
         choose = partial(self._candidate, now)
-        look = BucketReader(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
-        await look.at_all(
+        reader = BucketReader(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
+        await reader.at_all(
             now - self.rules.clock_tolerance,
             sum(capacity.most for capacity in self.admission.capacity.values()),
         )
-        return look
+        return reader
 
     async def _health(self, now: datetime) -> Sequence[AgentHealth] | None:
         """Return the recent health reports of the agents; None if they cannot be read.
 
-        Also remove the reports that call an agent silent which has reported since.
+        Also remove the reports that call an agent unresponsive which has reported since.
         """
         try:
             found = await self.agent_health.since(now - HEALTH_MAX_AGE)

@@ -55,7 +55,7 @@ async def _check(options: argparse.Namespace) -> int:
             operation for operation in (options.do, options.undo) if operation in agent.code
         ]:
             raise NotCalledError(
-                f"{by_code[0]} is a function of the business: try it by WorkflowTestEnvironment"
+                f"{by_code[0]} is a function of the business: try it in a `WorkflowTestEnvironment`"
             )
         if not (options.yes or _agreed(service, url)):
             print("nothing was called")

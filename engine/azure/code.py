@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 HELD_SECONDS = 1.0
 """How long a function may keep the event loop from everything else before that is logged."""
 NO_CAPACITY = "functions whose time is up still run, and leave no room"
-CAPACITY_AFTER = timedelta(seconds=1)
+RETRY_AFTER = timedelta(seconds=1)
 """Delay before a request may come again that found no room."""
 
 
@@ -97,7 +97,7 @@ class CodeService:
         on without it; but until it has ended, it counts as one that runs.
         """
         if len(self._running) >= self.at_once:
-            raise NotTriedError(NO_CAPACITY, CAPACITY_AFTER)
+            raise NotTriedError(NO_CAPACITY, RETRY_AFTER)
         work = (
             self._in_thread(code, call, ask) if code.in_thread else self._on_loop(code, call, ask)
         )

@@ -170,7 +170,7 @@ def why_closed(order: OrderAggregate, step: Step) -> str:
 def with_new_callback_url(
     order: OrderAggregate, command: OperatorCommand, callback_urls: CallbackUrls, now: datetime
 ) -> Transition:
-    """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
+    """Give the step a new callback token, which ends the former (ANS-6); raises `RefusedError`."""
     with _refused_in_words():
         step = new_callback_url.step_of(order, command.step or "")
     decided = new_callback_url.decide(order, step, callback_urls.new_token(), command.note, now)

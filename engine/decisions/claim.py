@@ -69,7 +69,7 @@ def _why_nothing_starts(order: OrderAggregate, now: datetime, proceed: Proceed) 
 
 
 def noting_workflow_changes(next_version: NextVersion, workflow: WorkflowDefinition) -> NextVersion:
-    """Note in the transition, once, that definitions changed while the order was on them."""
+    """Note in the next version, once, that definitions changed while the order was on them."""
     fingerprints = {step.name: step.fingerprint for step in workflow.steps}
     stale = [
         step

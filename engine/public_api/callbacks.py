@@ -93,7 +93,7 @@ class CallbackService:
     async def answer(
         self, order_id: str, step: str, body: AnswerBody, token: CallbackToken
     ) -> AnswerTaken:
-        """Answer a step of an order, by the right of its link (ANS-6).
+        """Answer a step of an order, by the token of its callback URL (ANS-6).
 
         Raises `InvalidLinkError`, `TooManyTriesError`, `InvalidError` with every fault,
         `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the
@@ -131,7 +131,7 @@ class CallbackService:
         return step.agent if step else None
 
     def _check(self, order: OrderAggregate, step: str, token: CallbackToken) -> None:
-        """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""
+        """Raise `InvalidLinkError`, and count that, unless the token is that of the step."""
         try:
             callback_urls.step_of(order, step, token.token)
         except InvalidLinkError:

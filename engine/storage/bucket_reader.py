@@ -21,7 +21,7 @@ LONG_PAGE = 1000
 
 @dataclass
 class BucketReader(Generic[T]):
-    """One look into a bucket: the first pending orders of each lane, and perhaps running orders.
+    """One reading of a bucket: the first pending orders of each lane, and perhaps running orders.
 
     Orders that wait for a later time come after those that may be claimed. Reading of a lane goes
     on until enough of its claimable orders are chosen, so that orders that are not chosen never

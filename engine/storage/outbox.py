@@ -158,7 +158,7 @@ def tries_of(row: IndexRow) -> int:
     return tries if isinstance(tries, int) else 0
 
 
-def schedule_redelivery(row: IndexRow, until: datetime, tries: int) -> IndexRow:
+def postponed(row: IndexRow, until: datetime, tries: int) -> IndexRow:
     """Return the row as it may be sent from then on; in its key, only the time changes."""
     name = row.key.split("|", 2)[-1]
     return replace(row, key=_key(until, name), data={**row.data, "Tries": tries})

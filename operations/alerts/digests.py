@@ -172,7 +172,7 @@ def begun(
     )
 
 
-def schedule_redelivery(
+def after_failed_try(
     state: ChannelState, why: str, retry_after: timedelta, now: datetime
 ) -> ChannelState:
     """Return the state after a try in vain: the pause grows, and is as long as the channel says."""

@@ -102,14 +102,12 @@ class Notifier:
                 log.warning("channel.not_sent", extra=about)
             else:
                 log.error("channel.away", extra=about)  # noqa: TRY400 - it names what it needs to
-            return digests.schedule_redelivery(state, str(away), away.retry_after, self.clock())
+            return digests.after_failed_try(state, str(away), away.retry_after, self.clock())
         except OutOfTimeError:
             raise
         except Exception as fault:
             log.exception("channel.failed", extra=about)
-            return digests.schedule_redelivery(
-                state, type(fault).__name__, timedelta(), self.clock()
-            )
+            return digests.after_failed_try(state, type(fault).__name__, timedelta(), self.clock())
         log.info("channel.sent", extra=about)
         return digests.ended(state, digest, "sent", self.clock())
 

@@ -108,7 +108,7 @@ class Relay:
     ) -> tuple[IndexRow, OperatorEvent] | None:
         """Let the row be sent again later; return it, or None if another run took it first."""
         tries = outbox.tries_of(row) + 1
-        later = outbox.schedule_redelivery(row, self.clock() + rules.pause(tries), tries)
+        later = outbox.postponed(row, self.clock() + rules.pause(tries), tries)
         return (later, event) if await self.store.postpone(bucket, row.key, later) else None
 
     async def _publish(self, events: Sequence[tuple[IndexRow, OperatorEvent]]) -> list[Delivery]:

@@ -86,7 +86,7 @@ def successor(
     if counts and tries >= max_tries:
         alert = alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now)
         return outbox.of_event(row.order_id, alert)
-    return outbox.schedule_redelivery(row, now + pause(tries), tries)
+    return outbox.postponed(row, now + pause(tries), tries)
 
 
 def pause(tries: int) -> timedelta:

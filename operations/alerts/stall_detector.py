@@ -32,7 +32,7 @@ from engine.storage.sweeps import SweepLog
 
 log = logging.getLogger(__name__)
 
-LONGEST_HELD = timedelta(hours=24)
+LONGEST_STANDSTILL = timedelta(hours=24)
 """An order that is held, or an agent that is paused, for longer was perhaps forgotten."""
 
 LONGEST_START = timedelta(minutes=1)
@@ -70,25 +70,25 @@ class StallDetector:
         """
         now = self.clock()
         waiting: list[IndexRow] = []
-        looks = await settle_all(
-            self._look_into(bucket, now, waiting) for bucket in self.store.buckets
+        readings = await settle_all(
+            self._read_bucket(bucket, now, waiting) for bucket in self.store.buckets
         )
-        unserved, held_until = set[str](), dict[str, datetime]()
+        unserved, paused_until = set[str](), dict[str, datetime]()
         others = [
             self._sweeps(now),
             self._submissions(now),
-            self._agents(now, unserved, held_until),
+            self._agents(now, unserved, paused_until),
         ]
         for bucket in self.store.buckets:
             others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
-        waits = {row.key: now - _ready_since(row, held_until) for row in waiting}
+        waits = {row.key: now - _ready_since(row, paused_until) for row in waiting}
         late = [row for row in waiting if waits[row.key] > self.pending_alert_after]
         found = list(_waiting(row for row in late if _needs(row) not in unserved))
         for outcome in standing:
             if not isinstance(outcome, Exception):
                 found += outcome
-        outcomes: list[object] = [*looks, *standing]
+        outcomes: list[object] = [*readings, *standing]
         is_whole = not any(isinstance(outcome, Exception) for outcome in outcomes)
         await self._settle(found, now, is_whole=is_whole)
         results_of(outcomes)
@@ -96,7 +96,7 @@ class StallDetector:
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
-    async def _look_into(self, bucket: str, now: datetime, waiting: list[IndexRow]) -> None:
+    async def _read_bucket(self, bucket: str, now: datetime, waiting: list[IndexRow]) -> None:
         """Add the first due orders of each lane to `waiting`.
 
         An order that waits since a time far to come was changed by a process whose clock is ahead.
@@ -114,18 +114,18 @@ class StallDetector:
                 waiting.append(row)
             return row if due < late else None
 
-        look = BucketReader(
+        reader = BucketReader(
             store=self.store, bucket=bucket, due=late, choose=is_late, passed_over=(late, ahead)
         )
-        await look.at_pending()
+        await reader.at_pending()
 
     async def _agents(
-        self, now: datetime, unserved: set[str], held_until: dict[str, datetime]
+        self, now: datetime, unserved: set[str], paused_until: dict[str, datetime]
     ) -> list[StallFinding]:
         """Return the agents that are silent or paused for too long.
 
         Add to `unserved` the capabilities that only silent or paused agents offer: the orders that
-        wait for them are not announced one by one. Add to `held_until` the capabilities all of
+        wait for them are not announced one by one. Add to `paused_until` the capabilities all of
         whose agents operators have paused, or had lately, and when the first of these pauses ends.
         """
         health = await self.agent_health.since(now - KEPT)
@@ -133,14 +133,14 @@ class StallDetector:
         since_when = {agent: unresponsive_since(health, agent, now) for agent in agents}
         silent = {agent: since for agent, since in since_when.items() if since}
         paused = {agent: pause for agent in agents if (pause := pause_of(health, agent, now))}
-        holds_end = {
+        pauses_end = {
             row.agent: row.operator_pause_until for row in health if row.operator_pause_until
         }
         for capability, offering in self.offers.items():
             if silent.keys() | paused.keys() >= set(offering):
                 unserved.add(capability)
-            if holds_end.keys() >= set(offering):
-                held_until[capability] = min(holds_end[agent] for agent in offering)
+            if pauses_end.keys() >= set(offering):
+                paused_until[capability] = min(pauses_end[agent] for agent in offering)
         return [*self._silent_for_long(silent, now), *self._agents_paused_for_long(paused, now)]
 
     def _silent_for_long(
@@ -155,7 +155,7 @@ class StallDetector:
         self, paused: Mapping[str, AgentHealth], now: datetime
     ) -> Iterator[StallFinding]:
         for agent, pause in paused.items():
-            if now - pause.at > LONGEST_HELD:
+            if now - pause.at > LONGEST_STANDSTILL:
                 reason = f"{agent} is paused for long: resume it"
                 yield StallFinding(
                     key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=pause.at
@@ -190,7 +190,7 @@ class StallDetector:
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[StallFinding]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
-        rows = await self._listed(bucket, *work_index.held_before(now - LONGEST_HELD))
+        rows = await self._listed(bucket, *work_index.held_before(now - LONGEST_STANDSTILL))
         return list(_of_orders(alerts.HELD, "they are held for long: release them", rows))
 
     async def _listed(self, bucket: str, start: str, end: str) -> list[IndexRow]:
@@ -244,10 +244,10 @@ def _due(row: IndexRow) -> datetime | None:
     return due if row.order_id else None
 
 
-def _ready_since(row: IndexRow, held_until: Mapping[str, datetime]) -> datetime:
+def _ready_since(row: IndexRow, paused_until: Mapping[str, datetime]) -> datetime:
     """Return since when the order could be claimed: a time that an operator chose is no delay."""
     since = work_index.since(row)
-    return max(since, held_until.get(_needs(row), since))
+    return max(since, paused_until.get(_needs(row), since))
 
 
 def _needs(row: IndexRow) -> str:

@@ -47,7 +47,7 @@ def _right_of(request: AgentRequest) -> str:
 
 
 def _open_calls(world: World) -> dict[str, str]:
-    """Return by its key the right of each call that a service may answer over its link."""
+    """Return by its key the token of each call that a service may answer over its callback URL."""
     return {**dict(world.linked), **dict(_under_way(world))}
 
 

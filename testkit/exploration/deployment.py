@@ -21,7 +21,7 @@ CUSTOMER_CANCEL = "customer-cancel"
 """The wish of a customer to cancel the order, by the endpoint of its workflow."""
 
 PAUSE_AGENT = "pause-agent"
-"""What operators do who hold an agent."""
+"""What operators do who pause an agent."""
 
 ERASE = "erase"
 """The wish of operators to forget who the customer is."""

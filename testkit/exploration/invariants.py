@@ -999,14 +999,15 @@ def _deadlines_move_by_the_time_held(transition: Transition) -> None:
         demand(counted <= 0, f"{step.name} counts a failure while the order is held (OPR-7)")
 
 
-def check_held(handler: Handler, transition: Transition) -> None:
+def check_paused(handler: Handler, transition: Transition) -> None:
     """Check that a scheduler sends nothing to an agent that was paused at its last look (OPR-9)."""
     if transition.before is None:
         return
     health = next((health_in(entry) for entry in reversed(handler.log) if is_health(entry)), [])
     begun = [step for step in transition.after.in_state(UnderWay) if _has_begun(transition, step)]
-    held = [step.agent for step in begun if pause_of(health, step.agent, transition.entry.at)]
-    demand(not held, f"“{transition.entry.event}” sends requests to {held}, which is held (OPR-9)")
+    paused = [step.agent for step in begun if pause_of(health, step.agent, transition.entry.at)]
+    event = transition.entry.event
+    demand(not paused, f"“{event}” sends requests to {paused}, which is paused (OPR-9)")
 
 
 def _cancelled_in_time(world: World, transition: Transition) -> None:

@@ -48,7 +48,7 @@ from testkit.exploration.roles import begin
 from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
 from testkit.exploration.side_by_side import check_capacity, check_turn
 from testkit.exploration.violations import ViolationError
-from testkit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
+from testkit.exploration.world import Rows, Sent, World, forget_texts, text_of, tokens_in
 from testkit.memory import MemoryStateStore
 
 INSTANT = timedelta(microseconds=1)
@@ -108,8 +108,8 @@ def _moves(world: World) -> Iterator[Move]:
         yield tick
     for name in sorted(world.open - world.broken):
         yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
-    for name in sorted(world.held):
-        yield Move(f"the pause of the agent {name} ends", world.but(held=world.held - {name}))
+    for name in sorted(world.paused):
+        yield Move(f"the pause of the agent {name} ends", world.but(paused=world.paused - {name}))
     for message in world.to_come:
         rest = tuple(other for other in world.to_come if other != message)
         yield Move(
@@ -173,9 +173,9 @@ def _acts(world: World) -> Iterator[Move]:
                 words = f"settle {step.name}, which was {'' if done else 'not '}done"
             yield replace(_begun(spent, slot, job, f"{slot} begins to {words}"), act=True)
     if PAUSE_AGENT in world.operator:
-        for name in sorted(world.deployed.agents.keys() - world.held):
-            held = spent.but(held=world.held | {name})
-            yield Move(f"operator pauses the agent {name}", held, act=True)
+        for name in sorted(world.deployed.agents.keys() - world.paused):
+            paused = spent.but(paused=world.paused | {name})
+            yield Move(f"operator pauses the agent {name}", paused, act=True)
 
 
 def _answers(world: World) -> Iterator[Move]:
@@ -287,7 +287,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int
     That is remembered, for in most worlds where it stands here it learns the same.
     """
     belief = handler.belief and text_of_belief(handler.belief, world.now)
-    log = [*map(text_of, handler.log), *_rights(world, handler)]
+    log = [*map(text_of, handler.log), *_tokens(world, handler)]
     place = (id(world.deployed), handler.slot, handler.job, belief)
     key = (*place, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
@@ -307,11 +307,11 @@ def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int
     return known
 
 
-def _rights(world: World, handler: Handler) -> Iterator[str]:
-    """Yield the rights of links that a handler has read, where services answer over them."""
+def _tokens(world: World, handler: Handler) -> Iterator[str]:
+    """Yield the callback tokens that a handler has read, where services answer over them."""
     if world.deployed.called_back:
         values = (entry.value for entry in handler.log if isinstance(entry, Returned))
-        yield from (str(rights_in(value)) for value in values if isinstance(value, OrderAggregate))
+        yield from (str(tokens_in(value)) for value in values if isinstance(value, OrderAggregate))
 
 
 def _go_on(world: World, handler: Handler) -> World:
@@ -408,7 +408,7 @@ def _circuits(world: World) -> list[AgentHealth]:
     now, until = world.now, world.now + RETRY_AFTER
     instances = world.deployed.instances
     health: list[AgentHealth] = []
-    health += [_hold(name, now, until) for name in sorted(world.held)]
+    health += [_pause(name, now, until) for name in sorted(world.paused)]
     for name in sorted(world.open):
         agent = next((agent for agent, slots in instances.items() if name in slots), name)
         working = (
@@ -419,8 +419,8 @@ def _circuits(world: World) -> list[AgentHealth]:
     return health
 
 
-def _hold(agent: str, now: datetime, until: datetime) -> AgentHealth:
-    """The row by which an operator holds an agent."""
+def _pause(agent: str, now: datetime, until: datetime) -> AgentHealth:
+    """The row by which an operator pauses an agent."""
     return AgentHealth(
         agent=agent,
         instance=OPERATOR,
@@ -471,7 +471,7 @@ def _commit(world: World, handler: Handler, transition: Transition) -> Iterator[
     invariants.check_charged(handler, transition)
     invariants.check_blamed(handler, transition)
     invariants.check_undo(handler, transition)
-    invariants.check_held(handler, transition)
+    invariants.check_paused(handler, transition)
     check_turn(world, handler, transition)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, transition)
@@ -689,7 +689,7 @@ def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
         yield order.derived.ready_since + deployed.version_overlap + INSTANT
     if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
-        looks = map(next_refresh, () if world.open or world.held else world.beliefs.values())
+        looks = map(next_refresh, () if world.open or world.paused else world.beliefs.values())
         soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
         yield from (
             look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look))

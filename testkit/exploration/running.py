@@ -35,7 +35,7 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
         "operations.alerts.relay.settle_all": settle_one_by_one,
         "scheduler.service.log.exception": passes_over,
         "bootstrap.engine.REQUESTS_PER_CALL": 1,
-        "supervisor.service.SupervisorService._record_unresponsive_agents": _tells_nobody,
+        "supervisor.service.SupervisorService._record_unresponsive_agents": _records_nobody,
         "supervisor.service.PAGE": page,
     }
     with ExitStack() as patches:
@@ -47,5 +47,5 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
             logging.disable(logged)
 
 
-async def _tells_nobody(_: Any, silent: Mapping[str, datetime]) -> None:
-    """Stand in for who tells which agents are silent: nothing of an order follows from that."""
+async def _records_nobody(_: Any, unresponsive: Mapping[str, datetime]) -> None:
+    """Stand in for the record of unresponsive agents: nothing of an order follows from it."""

@@ -147,7 +147,7 @@ class World:
     """The agents, or the instances of agents, whose circuits may open."""
     open: frozenset[str] = frozenset()
     """The agents, or the instances of agents, whose circuits are open."""
-    held: frozenset[str] = frozenset()
+    paused: frozenset[str] = frozenset()
     """The agents that an operator has paused."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
@@ -162,7 +162,7 @@ class World:
     accepted: frozenset[str] = frozenset()
     """Where services do things later: what they have accepted, as in `effects`."""
     linked: tuple[tuple[str, str], ...] = ()
-    """By idempotency key the right of the link over which a service may answer its call."""
+    """By idempotency key the token of the callback URL over which a service may answer its call."""
     declined: frozenset[str] = frozenset()
     """Of these the ones that a service has refused over its link, and was not asked again since."""
     known: tuple[tuple[str, datetime], ...] = ()
@@ -241,10 +241,10 @@ class World:
         """Return what tells the copy from others."""
         return f"{self.copied[0]} {self.copied[1].text_without_ids}" if self.copied else ""
 
-    def _rights(self) -> list[list[str | None]]:
-        """Return the rights of all orders' links, where services answer over them."""
+    def _tokens(self) -> list[list[str | None]]:
+        """Return the tokens of all orders' callback URLs, where services answer over them."""
         called_back = self.deployed.called_back
-        return [rights_in(part.order()) for part in self.parts()] if called_back else []
+        return [tokens_in(part.order()) for part in self.parts()] if called_back else []
 
     def with_handler(self, handler: Handler) -> "World":
         """The world in which this handler stands where it stands now."""
@@ -305,7 +305,7 @@ class World:
                         self.published,
                         self.poison,
                         self.open,
-                        self.held,
+                        self.paused,
                         self.received_notices,
                         self.landed,
                     )
@@ -313,7 +313,7 @@ class World:
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
                 f"{sorted(self.faults)} {self.restored} {self._copy()}",
                 f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
-                f"{self.linked} {sorted(self.declined)} {self._rights()}",
+                f"{self.linked} {sorted(self.declined)} {self._tokens()}",
                 *(text_of(transition) for transition in self.landing),
                 *(
                     f"{slot} {text_of_belief(belief, self.now)}"
@@ -327,7 +327,7 @@ class World:
         ).digest()
 
 
-def rights_in(order: OrderAggregate | None) -> list[str | None]:
+def tokens_in(order: OrderAggregate | None) -> list[str | None]:
     """Return the rights of an order's links, which no text of it shows."""
     return [step.callback_token for step in order.steps] if order else []
 

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 import testkit.services
-from engine.azure.code import CAPACITY_AFTER, NO_CAPACITY
+from engine.azure.code import NO_CAPACITY, RETRY_AFTER
 from engine.decisions.callback_actions import CallbackAnswer, answered
 from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
@@ -322,7 +322,7 @@ def test_an_agent_without_a_free_place_makes_no_loop():
         if len(calls) > 500:
             raise SystemExit("a loop without a pause")
         if self_is_full:
-            raise NotTriedError(NO_CAPACITY, CAPACITY_AFTER)
+            raise NotTriedError(NO_CAPACITY, RETRY_AFTER)
         return await whole(self, request, timeout_seconds)
 
     whole, self_is_full = testkit.services._ServiceInMemory.call, True

@@ -311,7 +311,7 @@ async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_a
         bucket, OperatorEvent(event_id="e", type="T", subject="orders/x", at=NOW, data={})
     )
     (first,) = await outbox_rows(made.engine.store, bucket)
-    later = outbox.schedule_redelivery(first, NOW + seconds(5), 1)
+    later = outbox.postponed(first, NOW + seconds(5), 1)
     for _ in range(2):
         await made.engine.store.postpone(bucket, first.key, later)
     assert await outbox_rows(made.engine.store, bucket) == [later]

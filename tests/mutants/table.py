@@ -204,8 +204,8 @@ ROLES = (
         statement="UND-2",
         fault="of a request that is delivered again it is said for sure that nothing was called for",
         file="agents/service.py",
-        old="late, was_called=again, was_accepted=False)",
-        new="late, was_called=False, was_accepted=False)",
+        old="late, was_called=again, was_deferred=False)",
+        new="late, was_called=False, was_deferred=False)",
         tests=(
             f"{UNIT}agents/test_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",
         ),

@@ -160,7 +160,7 @@ ELSEWHERE = {"workflow": "inventory"}
 """What runs takes room at its agent: here that is another one than the others need."""
 
 NEIGHBOURS = {
-    # In the lane from which orders are claimed, the batch of wake-ups, the page of the watch
+    # In the lane from which orders are claimed, the batch of wake-ups, the page of the stall detector
     "its workflow is gone": Neighbour(beside="waits", state={"workflow": "unheard-of"}),
     "its version is retired": Neighbour(
         beside="waits", state={"workflow": "retired", "workflow_version": 1}
@@ -363,7 +363,8 @@ async def others_are_in_time(neighbour, count, usual, caplog):
         for name, at in usual.items()
         if seen.get(name, LASTS) > at + neighbour.late
     }
-    if count > engine.storage.bucket_reader.PAGE:  # the watch tells of a page of orders at a time
+    # The stall detector raises an alert for a page of orders at a time.
+    if count > engine.storage.bucket_reader.PAGE:
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])
     known = reports_of(there, caplog, there.neighbours[0])

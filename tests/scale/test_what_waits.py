@@ -68,7 +68,7 @@ class Waits:
         self.do(self.store.commit(BY_NAME[action].act(order, GRACE, at).identified(f"{action}")))
 
     def alerts_at(self, at):
-        """What the watch announces of the order at that time."""
+        """What the stall detector announces of the order at that time."""
         there = app(in_memory(clock=lambda: at), pending_alert_seconds=120)
         there.engine.store = there.operations.background_store = self.store
         self.do(there.operations.stall_detector.check())

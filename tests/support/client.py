@@ -1,4 +1,4 @@
-"""What tests from outside need: shop, operator, simulated services and tables, each by its public door."""
+"""What tests from outside need: shop, operator, simulated services and tables, each by its public interface."""
 
 import json
 from collections import defaultdict

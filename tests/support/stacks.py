@@ -25,7 +25,7 @@ FUNCTIONS = (
     *("alerts_relay", "alerts_record", "operator_order", "operator_overview", "operator_alerts"),
     *("simulator_service_call", "simulator_faults", "simulator_ledger"),
 )
-"""What takes an order to its end, and what tests ask. It is not all: nothing here needs the watch."""
+"""What takes an order to its end, and what tests ask. It is not all: nothing here needs the stall detector."""
 
 
 def names(*functions: str, but: Container[str] = ()) -> str:

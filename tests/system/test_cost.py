@@ -145,7 +145,7 @@ async def _alone(driver, workflow):
         "table_writes": (transactions, transactions + idle),
         "table_entities": (entities, entities + idle),
         "table_loads": (reads, (1 + IN_DOUBT) * reads),
-        "table_point_reads": (0, idle),  # the watch's look at the last sweep
+        "table_point_reads": (0, idle),  # the stall detector's look at the last sweep
         "service_bus_messages": (messages, (1 + IN_DOUBT) * messages),
         "remote_calls": (cost.steps * ONE_BY_ONE, cost.steps * ONE_BY_ONE),
         "storage_queue_operations": (0, 0),

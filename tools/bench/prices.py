@@ -142,7 +142,7 @@ def _timers(deployed: Deployed) -> Sequence[BillLine]:
     # https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
     queries, gb_s = deployed.queries * MINUTES, runs * LEAST_SECONDS * deployed.memory_gb
-    usage = f"sweeps, relay, polls, watch, notify: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
+    usage = f"sweeps, relay, polls, stall detector, notify: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
     time = f"at least {LEAST_SECONDS} s × {deployed.memory_gb:g} GB each = {gb_s:,.0f} GB-s; 100,000 free"
     reads = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
     return [

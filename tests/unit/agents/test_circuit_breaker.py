@@ -165,7 +165,7 @@ def test_it_stays_open_no_longer_than_a_reply_can_say(clock):
         fail(circuit, "try")
     with pytest.raises(NotTriedError) as turned_away:
         circuit.admit()
-    reply = rules.not_tried(REQUEST, turned_away.value, was_called=False, was_accepted=False)
+    reply = rules.not_attempted(REQUEST, turned_away.value, was_called=False, was_deferred=False)
     assert reply.retry_after == MAX_RETRY_AFTER_SECONDS
 
 

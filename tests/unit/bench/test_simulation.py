@@ -24,7 +24,7 @@ COMPARED = (
     "storage_queue_operations",
     "remote_calls",
 )
-"""What the model of `bench/simulation.py` says of an order."""
+"""What the model of `tools/bench/simulation.py` says of an order."""
 
 WITHIN = 0.1
 LISTS_RECORDED = 1

@@ -84,7 +84,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
 
 @pytest.mark.proves("SUP-5")
 async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept(world, caplog):
-    """Else the watch and the alert on sweeps would not notice that no supervisor sweeps."""
+    """Else the stall detector and the alert on sweeps would not notice that no supervisor sweeps."""
     caplog.set_level(logging.INFO)
     lease = MemoryLease()
     await world.supervised_by("v1", lease).sweep()

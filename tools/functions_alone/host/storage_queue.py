@@ -110,9 +110,9 @@ class StorageQueueListener:
         """Wait until the number of running calls has fallen to the threshold."""
         while len(self._tasks) > self._options.threshold and not stopped.done():
             self._has_capacity.clear()
-            capacity = asyncio.create_task(self._has_capacity.wait())
-            await asyncio.wait({capacity, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            capacity.cancel()
+            freed = asyncio.create_task(self._has_capacity.wait())
+            await asyncio.wait({freed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            freed.cancel()
 
     async def _fetch(self) -> list[QueueMessage]:
         count = self._options.batch_size

@@ -46,7 +46,7 @@ class Held(Scheduling):
         return [await self.record(workflow, since=self.now) for _ in range(count)]
 
     async def watched(self):
-        """What the watch tells operators of, and how long it says that an order waits."""
+        """What the stall detector tells operators of, and how long it says that an order waits."""
         await self.there.engine.sweeps.record(Sweep(at=self.now, instance="v1", recovered=0))
         longest = await self.there.operations.stall_detector.check()
         events = await pending_events(self.store, *buckets(self.buckets))
