@@ -35,7 +35,7 @@ class Store:
 
     async def close(self):
         await self._parts.close()
-        await self._other.adapters.close()
+        await self._other.engine.adapters.close()
 
     async def begin(self):
         """Have one more order under way."""
@@ -54,7 +54,7 @@ class Store:
         alert = OperatorEvent(
             event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about
         )
-        await self._other.alert_log.record(alert)
+        await self._other.operations.alert_log.record(alert)
 
     async def fill(self, processed, failed):
         """Have so many more, many to a transaction."""
@@ -66,20 +66,20 @@ class Store:
     async def _submit(self, order):
         _, rows = of_transition(Transition(before=None, after=order, entry=entry("ended")))
         rows = [Insert(row.key, columns_of_record(row.row)) for row in rows]
-        await self._other.store.table.submit(bucket_of(order.order_id), rows)
+        await self._other.engine.store.table.submit(bucket_of(order.order_id), rows)
 
     async def _commit(self, change):
-        await self._other.store.commit(change)
+        await self._other.engine.store.commit(change)
 
     async def take_up(self, order_id):
         """Let an order in Error go on."""
-        order = await self._other.store.load(order_id)
+        order = await self._other.engine.store.load(order_id)
         await self._commit(transition(order, orders.pending(order), entry("resubmitted")))
 
     async def change(self, order_id):
         """Have something happen to this order, and one more that fails."""
         await self.fail()
-        order = await self._other.store.load(order_id)
+        order = await self._other.engine.store.load(order_id)
         again = orders.having(order, failures=order.failures + 1)
         await self._commit(transition(order, again, entry("recovered")))
 
