@@ -11,7 +11,7 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field
 
-from agents.rules import accepted, latest_beginning, not_tried
+from agents.rules import deferred, latest_beginning, not_attempted
 from engine.alerts import events as alerts
 from engine.decisions.requests import _without
 from engine.decisions.transitions import OperatorEvent
@@ -198,7 +198,7 @@ def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():
 def test_what_may_come_again_at_once_is_not_put_off():
     """Not even for a second."""
     busy = NotTriedError("busy", timedelta())
-    reply = not_tried(Agency().request, busy, was_called=False, was_accepted=False)
+    reply = not_attempted(Agency().request, busy, was_called=False, was_deferred=False)
     assert reply.retry_after == 0
 
 
@@ -207,7 +207,7 @@ def test_what_may_come_again_at_once_is_not_put_off():
 def test_work_that_is_accepted_is_in_doubt_if_an_earlier_call_had_no_answer(was_called):
     """That call may have been another one, of which the service says nothing."""
     later = AcceptedError(retry_after=seconds(5))
-    reply = accepted(Agency().request, later, was_called=was_called)
+    reply = deferred(Agency().request, later, was_called=was_called)
     assert (reply.deferred, reply.in_doubt) == (True, was_called)
 
 
