@@ -173,7 +173,7 @@ def _submission(message, workflow, terms, now, actor):
 
 
 def _claim(rules, order, now, capacity):
-    return order, now, {"do": "claim", "by": rules.instance, "capacity": _capacity(capacity)}
+    return order, now, {"do": "claim", "by": rules.instance, "room": _capacity(capacity)}
 
 
 def _reply(rules, order, reply, *received):
@@ -181,7 +181,7 @@ def _reply(rules, order, reply, *received):
     content = {
         "reply": json.loads(reply.to_json()),
         "agent": agent,
-        "capacity": _capacity(capacity),
+        "room": _capacity(capacity),
     }
     return order, now, {"do": "reply", "by": rules.instance, **content}
 
@@ -190,7 +190,7 @@ def _recovery(rules, order, now, health):
     return (
         order,
         now,
-        {"do": "recover", "by": rules.instance, "reports": [*map(_report_of, health)]},
+        {"do": "recover", "by": rules.instance, "heard": [*map(_report_of, health)]},
     )
 
 

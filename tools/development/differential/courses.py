@@ -305,8 +305,13 @@ def _other_wishes(world: Json, state: Json, at: datetime) -> Iterator[Json]:
     yield _move("restore", soon, copiedAt=at.isoformat())
 
 
+NEUTRAL = {"capacity": "room", "reports": "heard"}
+"""The names in a move that older commits read, by those of this module."""
+
+
 def _move(kind: str, at: datetime, by: str = "", **more: Any) -> Json:
-    return {"do": kind, "by": by, "at": at.isoformat(), **more}
+    named = {NEUTRAL.get(name, name): value for name, value in more.items()}
+    return {"do": kind, "by": by, "at": at.isoformat(), **named}
 
 
 # The courses

@@ -103,7 +103,7 @@ class Side:
 
     def claim(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | NotClaimed:
         """Let a scheduler claim the order."""
-        return self._scheduler(move["by"]).claim(before, now, move["capacity"])
+        return self._scheduler(move["by"]).claim(before, now, move["room"])
 
     def receive(
         self, before: OrderAggregate, move: Json, now: datetime
@@ -111,13 +111,13 @@ class Side:
         """Let a scheduler receive a reply."""
         reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **_reply(move["reply"])}))
         scheduler = self._scheduler(move["by"])
-        return scheduler.receive(before, reply, now, move["capacity"], move["agent"])
+        return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
     def recover(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
         supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
-        return supervisor.recover(before, now, [_health(report, now) for report in move["reports"]])
+        return supervisor.recover(before, now, [_health(report, now) for report in move["heard"]])
 
     def act(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Let an operator act on the order."""
