@@ -99,7 +99,7 @@ class Transition:
     def work_items(self) -> tuple[list[str], dict[str, IndexRow]]:
         """Return the row keys of the work items that are met, and the present ones by row key.
 
-        An order that is over is owed nothing; its one row lists it.
+        Nothing is due for an order that is over; its one row lists it.
         """
         written = self.before.derived.work_items if self.before else ()
         pending = lists.index_rows(self.after, self.after.derived.work_items)

@@ -58,10 +58,10 @@ class Retryable(Exception):  # noqa: N818 - what the service said
 
 
 class DeferredResult(Exception):  # noqa: N818 - what the service said
-    """The service has accepted the call, and is to be asked again with the same key.
+    """The service has accepted the call; the agent calls it again later, with the same key.
 
-    Without a time it calls back over `Call.callback_url`, and is asked only if it has not in time:
-    in the agent's `answer_within`, or else in the time of the attempt.
+    Without a time the service calls back over `Call.callback_url`. The agent calls again only if no
+    callback came in the agent's `answer_within`, or else in the time of the attempt.
     """
 
     def __init__(self, after: timedelta | None = None, *, reason: str = "accepted") -> None:

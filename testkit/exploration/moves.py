@@ -57,7 +57,7 @@ PEOPLE = ("operator", "customer")
 """Who does something because they want to."""
 SOMEBODY = "outside"
 """Who is asked, and answers or not."""
-READS = {"load", "committed", "work_items", "acquire", "heard"}
+READS = {"load", "committed", "work_items", "acquire", "health"}
 """Done at once: to read later is to be slow before the write, which then conflicts."""
 
 
@@ -380,7 +380,7 @@ def _read(world: World, handler: Handler, effect: PortCall) -> tuple[World, Answ
         return world.but(lease=(slot, until)), Returned(until)
     if effect.name == "choose":
         return world, Returned(value=False)
-    if effect.name == "heard":
+    if effect.name == "health":
         sweeps = handler.job.kind == "sweep"
         return world, Returned(HealthRows(begun_by(world) if sweeps else _circuits(world)))
     if effect.name == "load":

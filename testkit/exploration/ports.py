@@ -184,7 +184,7 @@ class AgentHealths:
     async def since(self, moment: datetime) -> Any:
         """See `AgentHealthLog.since`."""
         del moment
-        return await PortCall("heard")
+        return await PortCall("health")
 
 
 class Sweeps:

@@ -58,6 +58,7 @@ def entry_for(name: str, text: str) -> str:
     """Return the text of the entry with another business in it.
 
     Its routes and its page are those of the module `triggers` of its package, if there is one.
+    Raises `StackError` for a text that names no business: else its own business would run.
     """
     module, _, attribute = name.partition(":")
     package = module.rpartition(".")[0]
@@ -65,7 +66,11 @@ def entry_for(name: str, text: str) -> str:
     lines = sorted(  # as ruff sorts imports
         [f"from {module} import {attribute} as BUSINESS\n", f"from {own} import page, routes\n"]
     )
-    return OF_BUSINESS.sub("".join(lines), text)
+    entry, count = OF_BUSINESS.subn("".join(lines), text)
+    if count != 1:
+        facts = {"lines": " ".join("".join(lines).splitlines())}
+        raise StackError(StackFault(DevelopmentCode.ENTRY_WITHOUT_BUSINESS, ENTRY, facts))
+    return entry
 
 
 def _exists(module: str) -> bool:
@@ -76,7 +81,7 @@ def _exists(module: str) -> bool:
 
 
 def load_app(name: str) -> func.FunctionApp:
-    """Return the app of a business, as the entry of the repository makes it."""
+    """Return the app of a business, as the entry of the repository makes it; raises `StackError`."""
     entry = ROOT / ENTRY
     module = ModuleType("function_app_of_another_business")
     exec(compile(entry_for(name, entry.read_text()), entry, "exec"), module.__dict__)  # noqa: S102

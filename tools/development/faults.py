@@ -26,6 +26,11 @@ class DevelopmentCode(StackFaultCode):
         (),
         "{place} cannot be deployed from that module. Move the business to the module `business` of its package.",
     )
+    ENTRY_WITHOUT_BUSINESS = (
+        "entry-without-business",
+        ("lines",),
+        "{place} has no two lines, one after the other, that import BUSINESS, and page and routes. Add: {lines}",
+    )
     EXAMPLE_NOT_DEPLOYABLE = (
         "example-not-deployable",
         (),

@@ -225,6 +225,18 @@ def test_the_entry_names_another_business_with_its_own_routes_if_it_has_some():
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["", "from shop.business import SHOP as BUSINESS\n\nfrom shop.triggers import page, routes\n"],
+)
+def test_an_entry_without_the_lines_of_a_business_is_refused(text):
+    """Else another business would run than the one that is named."""
+    with pytest.raises(StackError) as raised:
+        entry_for("samples.claims.business:CLAIMS", text)
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (DevelopmentCode.ENTRY_WITHOUT_BUSINESS, ENTRY)
+
+
+@pytest.mark.parametrize(
     "name", ["", "shop", "shop.no:SHOP", "shop.business:TEA", "shop.business:AGENTS"]
 )
 def test_a_name_of_no_business_is_reported_with_what_is_expected(name):
