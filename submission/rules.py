@@ -24,7 +24,7 @@ from engine.domain.keys import bucket_of, business_key, sortable
 from engine.domain.messages import Moment, Submission, decode, json_text, payload_in
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import Order
-from engine.words import words_of
+from engine.words.causes import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

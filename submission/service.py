@@ -11,7 +11,7 @@ from engine.domain.messages import Submission
 from engine.ports import Slowdown, TextQueue
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.unit_of_work import UnitOfWork
-from engine.words import words_of
+from engine.words.causes import words_of
 from submission import rules
 from submission.rules import Terms
 

@@ -29,8 +29,8 @@ from engine.domain.orders import OrderAggregate
 from engine.domain.states import AwaitingExternalEvent, UndoFailed, UndoPending
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, STATUS_INFO, OrderStatus
 from engine.domain.steps import Step
-from engine.history_words import words_of_event
-from engine.words import words_of
+from engine.words.causes import words_of
+from engine.words.history import words_of_event
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"

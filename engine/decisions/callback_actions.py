@@ -25,7 +25,7 @@ from engine.domain.messages import json_text
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.submitted_order import MAX_KEPT
-from engine.words import words_of
+from engine.words.causes import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFa
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.work_index import ENDED_PREFIX, IndexRow, WorkItemKind, all_of
-from engine.words import words_of
+from engine.words.causes import words_of
 
 LISTS = {
     "Pending": WorkItemKind.PENDING,

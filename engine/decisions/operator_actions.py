@@ -32,7 +32,7 @@ from engine.domain.states import Startable
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import WorkItemKind
-from engine.words import words_of
+from engine.words.causes import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

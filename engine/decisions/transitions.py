@@ -20,7 +20,7 @@ from engine.domain.states import AtWork, State
 from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
-from engine.history_words import in_words
+from engine.words.history import in_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,7 +28,7 @@ from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import STATUS_INFO, OrderStatus
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.tables import RowMapper
-from engine.words import words_of
+from engine.words.causes import words_of
 
 EVENT = RowMapper(OperatorEvent, texts=("data",))
 

@@ -32,10 +32,10 @@ from engine.domain.steps import Step
 from engine.domain.submitted_order import OnFailure, Priority
 from engine.domain.work_index import IndexRow
 from engine.features.external_events import without_personal_data
-from engine.history_words import words_of_event
 from engine.http.models import View
 from engine.storage.orders import OrderStore
-from engine.words import words_of
+from engine.words.causes import words_of
+from engine.words.history import words_of_event
 from operations.api.vocabulary import ACCEPTED
 
 WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)

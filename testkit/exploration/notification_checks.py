@@ -18,7 +18,7 @@ from engine.domain.states import Completed, Failed, NothingToUndo, UndoFailed, U
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.words import words_of
+from engine.words.causes import words_of
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
 

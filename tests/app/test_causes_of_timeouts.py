@@ -8,7 +8,7 @@ from engine.domain.states import Completed, Running, UndoPending
 from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
 from engine.storage.agent_health import AttemptFault
-from engine.words import words_of
+from engine.words.causes import words_of
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
 from tests.support.acting import alerts_of

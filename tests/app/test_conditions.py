@@ -11,7 +11,7 @@ from engine.declarations.workflow import DeclarationError, WorkflowDefinition, W
 from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
-from engine.words import words_of
+from engine.words.causes import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Workflow, application
 from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, resubmit

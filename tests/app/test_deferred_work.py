@@ -24,7 +24,7 @@ from engine.domain.messages import AgentReply, AgentRequest, decode
 from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.key_generations import is_forgotten
-from engine.words import words_of
+from engine.words.causes import words_of
 from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
 from testkit.memory import in_memory

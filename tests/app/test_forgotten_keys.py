@@ -24,7 +24,7 @@ from engine.domain.states import Failed, Skipped, SkipReason, UndoFailed
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
-from engine.words import words_of
+from engine.words.causes import words_of
 from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow, application
 from operations.api.requests import ActRequest
 from testkit import WorkflowTestEnvironment

@@ -11,7 +11,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.statuses import NotClaimable, ProcessState
-from engine.words import words_of
+from engine.words.causes import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from operations.api.explain import Actor, explain
 from testkit import WorkflowTestEnvironment

@@ -10,7 +10,7 @@ from engine.domain.messages import json_in
 from engine.storage.order_rows import order_of, state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
-from engine.words import words_of
+from engine.words.causes import words_of
 from tests.support.builders import NOW, ORDER_ID, orders, steps
 
 FURTHER = {"code": "refused", "facts": {"detail": "no", "advice": "call us"}}

@@ -11,7 +11,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
-from engine.words import words_of
+from engine.words.causes import words_of
 from engine.workflow import CONTINUE, UNDO, Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS

@@ -23,7 +23,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
-from engine.words import words_of
+from engine.words.causes import words_of
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
 from tests.support.acting import alerts_of

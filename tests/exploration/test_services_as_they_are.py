@@ -10,7 +10,7 @@ from engine.declarations.business import AgentDefinition, Application, Sample
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.events import OrderEnded
 from engine.domain.submitted_order import OnFailure
-from engine.words import words_of
+from engine.words.causes import words_of
 from testkit import FoundError, WorkflowTestEnvironment
 from testkit.exploration.explorer import explore
 from tests.exploration.seeded_faults import SEEDED_FAULTS

@@ -13,7 +13,7 @@ from engine.domain.messages import AgentReply, decode, responses_queue
 from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome, ProcessState
-from engine.words import words_of
+from engine.words.causes import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
 from shop.business import ORDER
 from testkit import WorkflowTestEnvironment, services

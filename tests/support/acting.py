@@ -4,7 +4,7 @@ from functools import partial
 
 from engine.alerts import events as alerts
 from engine.decisions.operator_actions import BY_NAME
-from engine.words import words_of
+from engine.words.causes import words_of
 
 
 def act(name, order, command, now):

@@ -28,7 +28,7 @@ OF_HTTP_SIDE = (
 )
 """The packages that only the HTTP side of a business imports."""
 HIDDEN = (
-    *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
+    *("engine.azure", "engine.decisions", "engine.features"),
     *("functions_alone", "development", "bootstrap", "testkit"),
 )
 """What a business does not import, beside the roles and the other businesses.

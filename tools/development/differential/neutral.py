@@ -34,7 +34,7 @@ from engine.domain.states import (
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step
 from engine.domain.submitted_order import OnFailure, Priority
-from engine.words import words_of
+from engine.words.causes import words_of
 
 Json = Mapping[str, Any]
 Rows = dict[str, Any]

@@ -35,7 +35,7 @@ from engine.domain.submitted_order import OnFailure
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.orders import columns_of_record, of_note, of_transition
 from engine.storage.tables import Delete, Operation, stored_form
-from engine.words import words_of
+from engine.words.causes import words_of
 from operations.api import copies, retention
 from operations.api.requests import OperatorRequest
 from scheduler.rules import SchedulerRules

@@ -23,7 +23,7 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
-from engine.words import words_of
+from engine.words.causes import words_of
 from operations.api.requests import ActRequest, OperatorRequest
 from operations.api.views import StepStateView, order_view
 from tests.support.acting import cancel, resubmit, skip

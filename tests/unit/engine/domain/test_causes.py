@@ -14,7 +14,7 @@ from engine.domain.causes import (
     step_failed,
 )
 from engine.domain.messages import json_text, utf16_units
-from engine.words import words_of
+from engine.words.causes import words_of
 from tests.support.engine_records import DECLINED
 
 

@@ -42,7 +42,7 @@ from engine.domain.messages import (
     schedule_redelivery,
 )
 from engine.domain.work_index import IndexRow
-from engine.words import words_of
+from engine.words.causes import words_of
 from operations.alerts.rules import read, successor
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 from tests.support.agency import Agency

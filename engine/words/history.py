@@ -10,7 +10,7 @@ from engine.domain import events
 from engine.domain.causes import Cause, Code
 from engine.domain.events import HistoryEvent
 from engine.domain.submitted_order import OUTSIDE
-from engine.words import CLOCK, last_answer, words_of
+from engine.words.causes import CLOCK, last_answer, words_of
 
 
 def in_words(happened: Sequence[HistoryEvent]) -> str:

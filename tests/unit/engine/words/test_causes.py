@@ -4,7 +4,7 @@ import pytest
 
 from engine.domain.causes import FACTS, Cause, Code, cause_in, step_failed
 from engine.domain.events import Action
-from engine.words import _WORDS, NO_REASON, words_of
+from engine.words.causes import _WORDS, NO_REASON, words_of
 
 
 def test_every_code_has_words():

@@ -44,7 +44,7 @@ from engine.domain.statuses import Outcome
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
-from engine.words import words_of
+from engine.words.causes import words_of
 from tests.support.builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 
 STARTED = StepStarted(

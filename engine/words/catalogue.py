@@ -1,0 +1,74 @@
+"""The catalogue of words: a text for each key, in the language of this process.
+
+The file of a language has one text for each key. A text names its values in braces, such as
+`{step}`. A text that depends on a number has the forms `KEY.one` and `KEY.other`, chosen by the
+value `count`.
+
+The language `pseudo` is made from English: each letter has an accent, and each word is longer. It
+shows which texts bypass the catalogue, and which places are too narrow for longer words.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+ENGLISH = "en"
+PSEUDO = "pseudo"
+"""The language that is made from English for tests."""
+
+_FOLDER = Path(__file__).parent
+_VALUE = re.compile(r"(\{\w+\})")
+_ACCENTED = str.maketrans(
+    "ABCDEFGHIJKLMNOPRSTUVWYZabcdefghijklmnoprstuvwyz",
+    "ÀƁĆĐÉƑĜĤÎĴĶĻṀŃÖÞŔŠŢŨṼŴÝŽàƀćđéƒĝĥîĵķļḿńöþŕšţũṽŵýž",
+)
+_LONGER_BY = 0.3
+
+_language = ENGLISH
+
+
+def use(language: str) -> None:
+    """Choose the language of this process; raises `ValueError` if there is no file for it."""
+    global _language  # noqa: PLW0603 - one process speaks one language
+    if language not in languages():
+        raise ValueError(f"{language} is not a language: choose one of {', '.join(languages())}")
+    _language = language
+
+
+def languages() -> list[str]:
+    """Return the names of all languages."""
+    return [*sorted(path.stem for path in _FOLDER.glob("*.json")), PSEUDO]
+
+
+def texts() -> Mapping[str, str]:
+    """Return the texts of the language of this process by key."""
+    return _texts_of(_language)
+
+
+def text(key: str, **values: object) -> str:
+    """Return the text of this key with its values; raises `KeyError` if it is in no catalogue.
+
+    A key that the language lacks is taken from English.
+    """
+    if "count" in values and f"{key}.other" in _texts_of(ENGLISH):
+        key = f"{key}.{'one' if values['count'] == 1 else 'other'}"
+    return texts()[key].format_map(values)
+
+
+@cache
+def _texts_of(language: str) -> Mapping[str, str]:
+    if language == PSEUDO:
+        return {key: pseudo(words) for key, words in _texts_of(ENGLISH).items()}
+    read: dict[str, str] = json.loads((_FOLDER / f"{language}.json").read_text("utf-8"))
+    return read if language == ENGLISH else {**_texts_of(ENGLISH), **read}
+
+
+def pseudo(words: str) -> str:
+    """Return an English text with accents and in brackets, about a third longer; values stay."""
+    parts = _VALUE.split(words)
+    accented = "".join(
+        part if _VALUE.fullmatch(part) else part.translate(_ACCENTED) for part in parts
+    )
+    return f"[{accented}{'~' * round(len(words) * _LONGER_BY)}]"
