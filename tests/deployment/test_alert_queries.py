@@ -15,7 +15,7 @@ from engine.domain.messages import OrderReady
 from engine.domain.statuses import OrderStatus, ProcessState, StepState
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
-from operations.cli.commands import main
+from operations.cli.main import main
 from tests.support.builders import ORDER_ID, PAYLOAD, answer
 from tests.support.deployed_resources import declared, type_and_name
 from tests.support.memory_world import World

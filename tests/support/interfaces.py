@@ -10,7 +10,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from operations.cli.commands import main
+from operations.cli.main import main
 from tests.support.client import Client
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,7 +13,7 @@ from engine.domain.statuses import ProcessState
 from engine.storage.sweeps import Sweep
 from operations.api.requests import OperatorRequest
 from operations.api.runs import RunService
-from operations.cli import commands
+from operations.cli import main
 from operations.cli.client import Api
 from tests.support.apps import app
 from tests.support.builders import NOW, ORDER_ID, TIMEOUT
@@ -93,11 +93,11 @@ def test_a_run_is_requested_on_the_command_line(monkeypatch):
         return httpx2.Response(200, json={"run": "sweep", "seconds": 0.2})
 
     transport = httpx2.MockTransport(answer)
-    monkeypatch.setattr(commands, "Api", lambda *_: Api("http://app", "k", None, transport))
+    monkeypatch.setattr(main, "Api", lambda *_: Api("http://app", "k", None, transport))
 
     def run(name):
         words = ["--key", "k", "run", name, "--operator", "grace", "-m", "away"]
-        return CliRunner().invoke(commands.main, words)
+        return CliRunner().invoke(main.main, words)
 
     assert run("sweep").output == "sweep: done in 0.2 s\n"
     assert sent == [("/api/operator/run/sweep", {"operator": "grace", "note": "away"})]

@@ -13,7 +13,8 @@ from operations.alerts.digests import TITLES
 from operations.api.alerts import causes
 from operations.api.views import order_view
 from operations.api.vocabulary import RUNBOOK, OutsideLinks, vocabulary
-from operations.cli import commands
+from operations.cli.commands.bulk import OUTCOMES
+from operations.cli.commands.orders import WAITING
 from tests.support.builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 
@@ -116,8 +117,8 @@ def test_a_step_says_what_can_be_done_about_it_now():
 
 def test_the_command_line_takes_outcomes_and_lists_from_the_app():
     """Those outcomes in which an order waits for an operator, since only these are listed."""
-    assert set(commands.OUTCOMES.choices) == set(Outcome) - {Outcome.UNDONE}
-    assert commands.WAITING == "Error"
+    assert set(OUTCOMES.choices) == set(Outcome) - {Outcome.UNDONE}
+    assert WAITING == "Error"
 
 
 @pytest.mark.proves("ALR-1")

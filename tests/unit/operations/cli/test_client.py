@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from operations.api.requests import OperatorRequest, PauseRequest
 from operations.api.views import order_view
-from operations.cli import commands, formatting
+from operations.cli import formatting, main
 from operations.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
 from testkit.memory import in_memory
 from tests.support.apps import app
@@ -167,8 +167,8 @@ def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, query):
         empty = {"orders": [], "unreadable": [], "more": False, "continuation": None}
         return httpx2.Response(200, json=empty)
 
-    monkeypatch.setattr(commands, "Api", lambda *_: api(nothing))
-    ran = CliRunner().invoke(commands.main, ["--key", "k", "search", wanted])
+    monkeypatch.setattr(main, "Api", lambda *_: api(nothing))
+    ran = CliRunner().invoke(main.main, ["--key", "k", "search", wanted])
     assert (ran.exit_code, sent) == (0, [query])
 
 
@@ -189,13 +189,11 @@ def test_an_order_that_was_erased_before_keeps_no_other_from_being_erased(monkey
             status, json={"title": "no", "orderId": request.url.path, "status": "erased"}
         )
 
-    monkeypatch.setattr(commands, "Api", lambda *_: api(erased))
+    monkeypatch.setattr(main, "Api", lambda *_: api(erased))
 
     def erase(*order_ids):
         orders = [word for order_id in order_ids for word in ("--order", order_id)]
-        return CliRunner().invoke(
-            commands.main, ["--key", "k", "erase", "--go", "-m", "note", *orders]
-        )
+        return CliRunner().invoke(main.main, ["--key", "k", "erase", "--go", "-m", "note", *orders])
 
     ran = erase("b00-1", "b00-2")
     assert (ran.exit_code, ran.output.count("/b00-2")) == (ApiError.exit_code, 1)
@@ -214,11 +212,11 @@ def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
         answer = {"agent": "payment", "until": "2026-01-31T04:00:00Z"}
         return httpx2.Response(202 if len(sent) < 3 else 409, json=answer | {"title": "no"})
 
-    monkeypatch.setattr(commands, "Api", lambda *_: api(acted))
+    monkeypatch.setattr(main, "Api", lambda *_: api(acted))
 
     def run(*words):
         signed = ["--operator", "grace", "-m", "maintenance"]
-        ran = CliRunner().invoke(commands.main, ["--key", "k", *words, *signed])
+        ran = CliRunner().invoke(main.main, ["--key", "k", *words, *signed])
         return ran.exit_code, ran.output
 
     hold = ("pause-agent", "payment", "--until", "2026-01-31T04:00:00Z")
@@ -241,8 +239,8 @@ def test_the_overview_in_the_terminal_is_no_reading_from_before_the_last_command
         sent.append(request.url.params.get("fresh"))
         return httpx2.Response(503, json={"title": "away"})
 
-    monkeypatch.setattr(commands, "Api", lambda *_: api(answered))
-    CliRunner().invoke(commands.main, ["--key", "k", "overview"])
+    monkeypatch.setattr(main, "Api", lambda *_: api(answered))
+    CliRunner().invoke(main.main, ["--key", "k", "overview"])
     assert sent == ["true"]
 
 
@@ -269,7 +267,7 @@ def test_an_answer_is_sent_to_the_step_that_awaits_it(monkeypatch):
 
     def run(*words):
         who = ("--operator", "grace")
-        return CliRunner().invoke(commands.main, ["--key", "k", "answer", "b03-1", *words, *who])
+        return CliRunner().invoke(main.main, ["--key", "k", "answer", "b03-1", *words, *who])
 
     assert run("photos", '{"urls": []}').output == "b03-1: photos recorded\n"
     assert run("photos", "--refusal", "no damage").exit_code == 0
@@ -311,8 +309,8 @@ def test_the_key_goes_to_no_proxy_in_clear(monkeypatch, url, by_proxy):
 def test_the_key_goes_to_no_other_machine_in_clear(monkeypatch, url, taken):
     """Whoever is on the way could read it."""
     sent = []
-    monkeypatch.setattr(commands.Api, "get", lambda *_, **__: sent.append(url) or {"problem": 1})
-    ended = CliRunner().invoke(commands.main, ["--url", url, "--key", "k", "show", "b00-1"])
+    monkeypatch.setattr(main.Api, "get", lambda *_, **__: sent.append(url) or {"problem": 1})
+    ended = CliRunner().invoke(main.main, ["--url", url, "--key", "k", "show", "b00-1"])
     assert bool(sent) == taken
     assert ("expected https://" in ended.stderr) == (not taken)
 
@@ -340,7 +338,7 @@ def test_what_is_awaited_is_extended_reminded_of_and_linked_anew(monkeypatch):
 
     def run(name, *words):
         given = ("b03-1", "photos", *words, "--operator", "grace", "-m", "away")
-        return CliRunner().invoke(commands.main, ["--key", "k", name, *given]).output
+        return CliRunner().invoke(main.main, ["--key", "k", name, *given]).output
 
     assert run("extend", "2026-02-01T00:00:00Z") == "b03-1: extended\n"
     assert run("remind") == "b03-1: reminded\n"
@@ -367,7 +365,7 @@ def test_an_answer_that_is_not_given_shows_the_question(monkeypatch):
         "fields": ["urls", "by"],
     }
     monkeypatch.setattr(Api, "get", lambda _self, *path: question if path[-1] == "photos" else {})
-    shown = CliRunner().invoke(commands.main, ["--key", "k", "answer", "b03-1", "photos"]).output
+    shown = CliRunner().invoke(main.main, ["--key", "k", "answer", "b03-1", "photos"]).output
     for part in ("of the roof", "until 2026-02-01", "1 of 3 times", "Please send them", "urls, by"):
         assert part in shown
 
@@ -379,7 +377,7 @@ def every_command(group, name="operators"):
         yield from every_command(command, f"{name} {word}")
 
 
-@pytest.mark.parametrize(("name", "command"), list(every_command(commands.main)))
+@pytest.mark.parametrize(("name", "command"), list(every_command(main.main)))
 def test_the_help_of_a_command_is_whole(name, command):
     """Its list shows the first sentence uncut in 80 columns; each option is described (newcomer C, `--help`)."""
     first, _, _ = (command.help or "").partition("\n\n")
@@ -412,7 +410,7 @@ def test_the_help_of_a_command_is_whole(name, command):
 )
 def test_a_shell_completes_commands_options_and_values(before, begun, expected):
     """Without a key, and without the app (newcomer D)."""
-    shell = BashComplete(commands.main, {}, "operators", "_OPERATORS_COMPLETE")
+    shell = BashComplete(main.main, {}, "operators", "_OPERATORS_COMPLETE")
     assert {completion.value for completion in shell.get_completions(before, begun)} == expected
 
 
@@ -428,7 +426,7 @@ def test_the_command_knows_the_system_that_runs_on_this_machine(monkeypatch, var
     """Its port and its key, without `make` (newcomer C); elsewhere the key has to be given."""
     for name in ("HTTP_PORT", "OPERATOR_URL", "OPERATOR_KEY"):
         monkeypatch.delenv(name, raising=False)
-    ran = CliRunner().invoke(commands.main, ["overview"], env=variables)
+    ran = CliRunner().invoke(main.main, ["overview"], env=variables)
     assert ran.exit_code == code
     assert says in ran.stderr
 
@@ -443,11 +441,11 @@ def test_a_step_in_doubt_is_settled_from_the_command_line(monkeypatch):
         page = PAGES | {"matching": [], "refused": [], "continuation": None}
         return httpx2.Response(200, json={"orderId": "b03-1", "status": "settled", **page})
 
-    monkeypatch.setattr(commands, "Api", lambda *_: api(acted))
+    monkeypatch.setattr(main, "Api", lambda *_: api(acted))
 
     def run(*words):
         signed = ["--operator", "grace", "-m", "asked"]
-        return CliRunner().invoke(commands.main, ["--key", "k", *words, *signed]).exit_code
+        return CliRunner().invoke(main.main, ["--key", "k", *words, *signed]).exit_code
 
     who = {"operator": "grace", "note": "asked"}
     one = ("settle", "b03-1", "--step", "pay")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from engine.domain.errors import AppError
 from engine.http.responses import problem_of
 from operations.api.requests import ExportRequest, OperatorRequest, RestoreRequest
-from operations.cli import commands, copies
+from operations.cli import copies, main
 from operations.cli.client import Api, ApiError, UnreachableError
 from operations.cli.copies import MOST_BYTES, Copier, check, parts
 from tests.support.builders import NOW, ORDER_ID
@@ -214,9 +214,9 @@ def test_the_commands_copy_and_restore(file, tmp_path, monkeypatch):
     erased.write_text(f"{ORDER_ID}\nb03-01JCX4T9Q8ZK7M2N5P6R3S1V0X\n")
 
     def run(service, *words):
-        monkeypatch.setattr(commands, "Api", lambda *_: service.copier().api)
+        monkeypatch.setattr(main, "Api", lambda *_: service.copier().api)
         words = ["--key", "k", *words, "--operator", "grace", "-m", "why"]
-        return CliRunner().invoke(commands.main, words, catch_exceptions=False)
+        return CliRunner().invoke(main.main, words, catch_exceptions=False)
 
     ran = run(there, "export", str(file))
     assert (ran.exit_code, ran.stdout) == (0, f"{file}: 1 orders, 1 lines\n")

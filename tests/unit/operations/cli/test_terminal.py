@@ -8,7 +8,7 @@ import click
 import pytest
 
 from operations.cli.client import ApiError, UnreachableError
-from operations.cli.commands import given_time
+from operations.cli.commands.options import given_time
 from operations.cli.formatting import alerts_table, orders_table, out_of_reach, poison_table
 from operations.cli.terminal import IN_UTC, as_json, in_zone, printable, show, table, verbatim
 

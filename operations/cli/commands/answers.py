@@ -1,0 +1,74 @@
+"""Commands on answers from outside."""
+
+import click
+
+from engine.decisions.operator_actions import LINK, REMIND, Words
+from operations.cli import formatting
+from operations.cli.client import Api
+from operations.cli.commands.action_help import help_of
+from operations.cli.commands.options import IN_UTC_OPTION, OPERATOR, given_time, json_object, signed
+from operations.cli.terminal import printable
+
+
+@click.command()
+@click.argument("order_id")
+@click.argument("step")
+@click.argument("content", required=False)
+@click.option("--refusal", help="The reason for a refusal, by which the step fails.")
+@OPERATOR
+@IN_UTC_OPTION
+@click.pass_obj
+def answer(
+    api: Api, *, order_id: str, step: str, content: str | None, refusal: str | None, operator: str
+) -> None:
+    """Answer a step for someone outside, or show its question.
+
+    CONTENT is the answer, a JSON object. Without it, and without a refusal, the command shows the
+    question and the fields of the answer.
+    """
+    if content is None and refusal is None:
+        click.echo(formatting.question_text(api.get("orders", order_id, "answers", step)))
+        return
+    body = {"operator": operator, "answer": json_object(content), "refusal": refusal}
+    taken = api.post("orders", order_id, "answers", step, body=body)
+    click.echo(f"{printable(order_id)}: {printable(step)} {taken['status']}")
+
+
+def _asking(words: Words) -> click.Command:
+    """Return the command that changes how an answer from outside is awaited."""
+
+    @click.command(words.name, help=help_of(words))
+    @click.argument("order_id")
+    @click.argument("step")
+    @signed
+    @click.pass_obj
+    def act(api: Api, *, order_id: str, step: str, operator: str, note: str) -> None:
+        body = {"operator": operator, "note": note}
+        taken = api.post("orders", order_id, "answers", step, words.name, body=body)
+        click.echo(printable(taken.get("callbackUrl") or formatting.acted(taken)))
+
+    return act
+
+
+@click.command()
+@click.argument("order_id")
+@click.argument("step")
+@click.argument("until", metavar="UNTIL", type=given_time)
+@signed
+@IN_UTC_OPTION
+@click.pass_obj
+def extend(api: Api, *, order_id: str, step: str, until: str, operator: str, note: str) -> None:
+    """Move the time by which an answer is due.
+
+    UNTIL is a time such as "2026-01-31 10:00", at most 30 days from now.
+    """
+    body = {"operator": operator, "note": note, "until": until}
+    click.echo(formatting.acted(api.post("orders", order_id, "answers", step, "extend", body=body)))
+
+
+COMMANDS = (
+    answer,
+    extend,
+    _asking(REMIND),
+    _asking(LINK),
+)

@@ -1,0 +1,57 @@
+"""Commands on messages that could not be read."""
+
+import click
+
+from operations.cli import formatting
+from operations.cli.client import Api, Json
+from operations.cli.commands.options import EVERYTHING, WATCH, printed, signed
+from operations.cli.terminal import printable, show
+
+
+@click.group()
+def poison() -> None:
+    """List, put back or drop messages that could not be read."""
+
+
+@poison.command(name="list")
+@EVERYTHING
+@printed
+@WATCH
+@click.pass_obj
+def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
+    """List the messages with their reasons, oldest first."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.every("poison", "messages", first_only=not everything)
+        return answer, formatting.with_more(formatting.poison_table(answer["messages"]), answer)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@poison.command()
+@click.argument("queue")
+@click.argument("message_id")
+@signed
+@click.pass_obj
+def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
+    """Put a message back on its queue."""
+    answer = api.post(
+        "poison", queue, message_id, "redrive", body={"operator": operator, "note": note}
+    )
+    click.echo(f"{printable(answer['id'])}: {answer['status']}")
+
+
+@poison.command()
+@click.argument("queue")
+@click.argument("message_id")
+@signed
+@click.pass_obj
+def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
+    """Remove a message permanently."""
+    answer = api.post(
+        "poison", queue, message_id, "drop", body={"operator": operator, "note": note}
+    )
+    click.echo(f"{printable(answer['id'])}: {answer['status']}")
+
+
+COMMANDS = (poison,)

@@ -1,0 +1,93 @@
+"""Options that several commands share, and the values that they read."""
+
+import getpass
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from operations.cli.client import Json
+from operations.cli.terminal import IN_UTC, zone
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _wants_utc(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - of click
+    ctx.meta[IN_UTC] = wanted
+
+
+IN_UTC_OPTION = click.option(
+    "--utc",
+    is_flag=True,
+    is_eager=True,  # before a time is read
+    expose_value=False,
+    callback=_wants_utc,
+    help="Show and read times in UTC, instead of this machine's zone.",
+)
+IN_JSON_OPTION = click.option(
+    "--json", "in_json", is_flag=True, help="Print the API's answer; its times are in UTC."
+)
+
+
+def printed(command: Command) -> Command:
+    """Give a command the options that say how its answer is printed."""
+    return IN_JSON_OPTION(IN_UTC_OPTION(command))
+
+
+OPERATOR = click.option(
+    "--operator", default=getpass.getuser, show_default="you", help="The operator's name."
+)
+EVERYTHING = click.option("--all", "everything", is_flag=True, help="Show all pages.")
+WORKFLOW = click.option("--workflow", help="Only orders on this workflow.")
+WATCH = click.option(
+    "--watch",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="Repeat it every so many seconds, also while the app is away.",
+)
+
+
+def signed(command: Command) -> Command:
+    """Give a command the options that say who acts, and why."""
+    command = click.option(
+        "--note", "-m", required=True, help="The reason, for the history and the log."
+    )(command)
+    return OPERATOR(command)
+
+
+def given_time(text: str) -> str:
+    """Return a time with its zone: if it names none, that in which times are shown.
+
+    A text that is no time is left to the API, which refuses it.
+    """
+    try:
+        time = datetime.fromisoformat(_with_date(text))
+    except ValueError:
+        return text
+    if time.tzinfo:
+        return text if len(text) > len("10:00:00Z") else time.isoformat()
+    here = time.replace(tzinfo=UTC) if zone() else time.astimezone()
+    return here.astimezone(UTC).isoformat()
+
+
+def _with_date(text: str) -> str:
+    """Return the text, with the date of today if it is only a time of day."""
+    time_of_day = re.fullmatch(r"\d\d:\d\d(:\d\d)?(Z?)", text)
+    if not time_of_day:
+        return text
+    today = datetime.now(UTC if time_of_day[2] else zone())
+    return f"{today:%Y-%m-%d}T{text}"
+
+
+def json_object(text: str | None) -> Json | None:
+    """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
+    try:
+        found = json.loads(text) if text is not None else None
+    except ValueError as fault:
+        raise click.BadParameter(f"no JSON: {fault}") from None
+    if found is not None and not isinstance(found, dict):
+        raise click.BadParameter("expected a JSON object")
+    return found
