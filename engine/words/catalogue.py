@@ -47,7 +47,7 @@ def texts() -> Mapping[str, str]:
     return _texts_of(_language)
 
 
-def text(key: str, **values: object) -> str:
+def text(key: str, /, **values: object) -> str:
     """Return the text of this key with its values; raises `KeyError` if it is in no catalogue.
 
     A key that the language lacks is taken from English.
@@ -66,8 +66,13 @@ def _texts_of(language: str) -> Mapping[str, str]:
 
 
 def pseudo(words: str) -> str:
-    """Return an English text with accents and in brackets, about a third longer; values stay."""
+    """Return an English text with accents and in brackets, about a third longer; values stay.
+
+    A text of values alone has no word of its own, and stays as it is.
+    """
     parts = _VALUE.split(words)
+    if not any(char.isalpha() for part in parts[::2] for char in part):
+        return words
     accented = "".join(
         part if _VALUE.fullmatch(part) else part.translate(_ACCENTED) for part in parts
     )

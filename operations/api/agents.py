@@ -19,7 +19,7 @@ from engine.storage.agent_health import (
     pause_of,
     unresponsive_since,
 )
-from engine.words.causes import CLOCK
+from engine.words.values import CLOCK
 from operations.api.requests import OperatorRequest, PauseRequest
 
 log = logging.getLogger(__name__)

@@ -36,7 +36,8 @@ from engine.domain.steps import Step
 from engine.domain.work_index import first_need
 from engine.http.models import View
 from engine.storage.agent_health import AgentHealth, closed_until, fault_of
-from engine.words.causes import CLOCK, words_of
+from engine.words.causes import words_of
+from engine.words.values import clock
 from operations.api.agents import closed_in_words, load_in_words
 from operations.api.views import StepStateView, step_state_view
 
@@ -457,4 +458,4 @@ def _becomes(transition: Transition) -> str:
 
 
 def _clock(time: datetime) -> str:
-    return f"{time:{CLOCK}}"
+    return clock(time)

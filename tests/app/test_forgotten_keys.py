@@ -105,9 +105,7 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
     assert isinstance(step.effect, InDoubt)
     assert change.after.cause == forgotten()
     shown = words_of(forgotten())
-    assert all(
-        fact in shown for fact in ("payment", KEY, "2026-02-01 08:15 UTC", "skip", "new key")
-    )
+    assert all(fact in shown for fact in ("payment", KEY, "2026-02-01 08:15", "skip", "new key"))
 
 
 @pytest.mark.proves("AGT-12")

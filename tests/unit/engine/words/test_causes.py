@@ -4,12 +4,23 @@ import pytest
 
 from engine.domain.causes import FACTS, Cause, Code, cause_in, step_failed
 from engine.domain.events import Action
-from engine.words.causes import _WORDS, NO_REASON, words_of
+from engine.words import catalogue
+from engine.words.causes import words_of
+
+PARTS = {"no-reason", "unknown"}
+"""Parts of the texts of causes."""
 
 
 def test_every_code_has_words():
     """People read each cause."""
-    assert set(_WORDS) == set(Code) == set(FACTS)
+    keys = {key.split(".")[1] for key in catalogue.texts() if key.startswith("cause.")}
+    assert keys - PARTS == set(Code) == set(FACTS)
+
+
+@pytest.mark.parametrize("action", [Action.RESUBMIT, Action.SKIP, Action.SETTLE])
+def test_every_action_on_an_order_in_error_says_which_orders_it_is_for(action):
+    """Each has a text of its own."""
+    assert words_of(Cause(Code.NOT_IN_ERROR, {"action": action, "state": "Pending"}))
 
 
 @pytest.mark.parametrize("fault", ["503", "no answer within 3 s"])
@@ -25,7 +36,7 @@ def test_a_timeout_says_the_last_fault_that_is_known(fault):
 @pytest.mark.parametrize("code", [Code.REFUSED, Code.CALL_REJECTED, Code.NOT_ATTEMPTED])
 def test_a_reply_without_a_reason_says_so(code):
     """There is a text in any case."""
-    assert words_of(Cause(code, {"detail": ""})) == NO_REASON
+    assert words_of(Cause(code, {"detail": ""})) == catalogue.text("cause.no-reason")
 
 
 def test_a_cause_of_a_newer_version_is_shown_by_its_code():

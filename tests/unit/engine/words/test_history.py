@@ -44,7 +44,9 @@ from engine.domain.statuses import Outcome
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
+from engine.words import catalogue
 from engine.words.causes import words_of
+from engine.words.history import NAME_SAYS_ALL
 from tests.support.builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 
 STARTED = StepStarted(
@@ -132,6 +134,13 @@ def kept(row):
 def test_every_event_is_tried():
     """None is left out here."""
     assert {type(event) for event in EVENTS} == set(TAGS)
+
+
+def test_every_event_has_words():
+    """People read each event, unless its name says all."""
+    tags = {TAGS[kind] for kind in TAGS if not issubclass(kind, NAME_SAYS_ALL)}
+    keys = {key.split(".")[1] for key in catalogue.texts() if key.startswith("history.")}
+    assert keys == tags
 
 
 def test_every_name_has_a_meaning():

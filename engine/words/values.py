@@ -1,0 +1,34 @@
+"""Values in texts: times and lists as people read them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import reduce
+
+from engine.words.catalogue import text
+
+CLOCK = "%Y-%m-%d %H:%M:%S UTC"
+"""The format of a time in words."""
+
+
+def clock(time: datetime) -> str:
+    """Return the time as people read it."""
+    return f"{time:{CLOCK}}"
+
+
+def all_of(parts: Sequence[str]) -> str:
+    """Return the parts as a list that means all of them; empty if there are none."""
+    return _joined("list.and", parts)
+
+
+def one_of(parts: Sequence[str]) -> str:
+    """Return the parts as a list that means one of them; empty if there are none."""
+    return _joined("list.or", parts)
+
+
+def names_of(parts: Sequence[str]) -> str:
+    """Return the parts with commas between them; a text that says so if there are none."""
+    return ", ".join(parts) or text("list.none")
+
+
+def _joined(key: str, parts: Sequence[str]) -> str:
+    return reduce(lambda left, right: text(key, left=left, right=right), parts) if parts else ""
