@@ -9,7 +9,7 @@ from engine.domain.causes import group_of
 from engine.domain.keys import LAST, newest_first
 from engine.domain.orders import OrderAggregate, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
-from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome, ProcessState, StepState
+from engine.domain.statuses import OrderStatus, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.work_index import ENDED_PREFIX, IndexRow, WorkItemKind, all_of
 from engine.words.causes import words_of
@@ -30,8 +30,11 @@ LIST_OF = {kind: name for name, kind in LISTS.items()}
 """The name of the list that is read from the rows of each kind."""
 
 
-ENDED_LISTS = {info.word: status for status, info in STATUS_INFO.items() if info.is_over}
+ENDED_LISTS = {"Processed": OrderStatus.PROCESSED, "Undone": OrderStatus.UNDONE}
 """The lists of the orders that are over, newest first; those that were cancelled are undone."""
+
+ENDED_LIST_OF = {status: name for name, status in ENDED_LISTS.items()}
+"""The name of the list that has the orders of each status that is over."""
 
 STATES = {
     "Waiting": ProcessState.PROCESSING,
@@ -104,7 +107,7 @@ def of_list(
 def list_name_of(order: OrderAggregate) -> str:
     """Return the name of the one list that has the order (OPR-1)."""
     kind = work_index.list_of(order)
-    return order.status_info.word if kind is WorkItemKind.ENDED else LIST_OF[kind]
+    return ENDED_LIST_OF[order.status] if kind is WorkItemKind.ENDED else LIST_OF[kind]
 
 
 def is_first(row: IndexRow) -> bool:

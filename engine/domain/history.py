@@ -98,14 +98,6 @@ class Weight(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AttemptEnd:
-    """How an attempt at a step has ended."""
-
-    word: str
-    mark: Mark
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class EventInfo:
     """What an event means for those who read the history."""
 
@@ -115,15 +107,14 @@ class EventInfo:
     changes_nothing: bool = False
     """Whether it only reports: the order stayed as it was."""
     begins_attempt: bool = False
-    ends_attempt: AttemptEnd | None = None
-    """How the attempt at its step has ended by it; None if it has not."""
+    ends_attempt: Mark | None = None
+    """The mark of the attempt at its step, which has ended by it; None if it has not."""
 
 
 def _attempt_ended(
-    word: str, mark: Mark, weight: Weight = Weight.STEP, *, is_failure: bool = False
+    mark: Mark, weight: Weight = Weight.STEP, *, is_failure: bool = False
 ) -> EventInfo:
-    end = AttemptEnd(word=word, mark=mark)
-    return EventInfo(weight=weight, is_failure=is_failure, ends_attempt=end)
+    return EventInfo(weight=weight, is_failure=is_failure, ends_attempt=mark)
 
 
 def _order_ended(status: OrderStatus) -> EventInfo:
@@ -147,18 +138,18 @@ EVENT_INFO: Mapping[str, EventInfo] = {
     "submission-refused": _ORDER,
     "claimed": _ORDER,
     "step-started": EventInfo(weight=Weight.DETAIL, begins_attempt=True),
-    "step-completed": _attempt_ended("completed", Mark.PROCESSED),
-    "step-answered": _attempt_ended("answered", Mark.PROCESSED),
+    "step-completed": _attempt_ended(Mark.PROCESSED),
+    "step-answered": _attempt_ended(Mark.PROCESSED),
     "step-refused-early": EventInfo(weight=Weight.STEP),
-    "request-cancelled": _attempt_ended("withdrawn", Mark.PENDING, Weight.DETAIL),
-    "step-undone": _attempt_ended("undone", Mark.UNDO),
-    "step-failed": _attempt_ended("failed", Mark.ERROR, Weight.STEP_FAILURE, is_failure=True),
+    "request-cancelled": _attempt_ended(Mark.PENDING, Weight.DETAIL),
+    "step-undone": _attempt_ended(Mark.UNDO),
+    "step-failed": _attempt_ended(Mark.ERROR, Weight.STEP_FAILURE, is_failure=True),
     "optional-step-failed": _DETAIL,
     "skipped-by-condition": _DETAIL,
     "step-scheduled": _DETAIL,
-    "not-attempted": _attempt_ended("waited, not tried", Mark.WAITED, is_failure=True),
-    "deferred": _attempt_ended("deferred", Mark.AGAIN),
-    "expired": _attempt_ended("no answer in time", Mark.AGAIN, is_failure=True),
+    "not-attempted": _attempt_ended(Mark.WAITED, is_failure=True),
+    "deferred": _attempt_ended(Mark.AGAIN),
+    "expired": _attempt_ended(Mark.AGAIN, is_failure=True),
     "cooldown": _DETAIL,
     "requeued": _FAILURE,
     "waits": _ORDER,

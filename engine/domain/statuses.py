@@ -81,8 +81,6 @@ class OrderStatus(StrEnum):
 class StatusInfo:
     """The properties of a status."""
 
-    word: str
-    """Of what is over it is also the name of its list (`?state=`)."""
     mark: Mark
     waits_for_operator: bool = False
     """Whether the order is listed until an operator acts on it."""
@@ -105,31 +103,27 @@ ORDER_FAILED = "OrderProcessing.OrderFailed"
 ORDER_UNDONE = "OrderProcessing.OrderUndone"
 
 STATUS_INFO: Mapping[OrderStatus, StatusInfo] = {
-    OrderStatus.PENDING: StatusInfo(word="Pending", mark=Mark.PENDING),
-    OrderStatus.PROCESSING: StatusInfo(word="Processing", mark=Mark.PROCESSING),
-    OrderStatus.AWAITING: StatusInfo(word="Waiting", mark=Mark.PENDING),
-    OrderStatus.AGAIN: StatusInfo(word="Trying again", mark=Mark.AGAIN),
-    OrderStatus.UNDOING: StatusInfo(word="Being undone", mark=Mark.UNDO),
-    OrderStatus.HELD: StatusInfo(word="Held", mark=Mark.PENDING, is_parked=True),
-    OrderStatus.PROCESSED: StatusInfo(
-        word="Processed", mark=Mark.PROCESSED, is_over=True, notice="order-completed"
-    ),
+    OrderStatus.PENDING: StatusInfo(mark=Mark.PENDING),
+    OrderStatus.PROCESSING: StatusInfo(mark=Mark.PROCESSING),
+    OrderStatus.AWAITING: StatusInfo(mark=Mark.PENDING),
+    OrderStatus.AGAIN: StatusInfo(mark=Mark.AGAIN),
+    OrderStatus.UNDOING: StatusInfo(mark=Mark.UNDO),
+    OrderStatus.HELD: StatusInfo(mark=Mark.PENDING, is_parked=True),
+    OrderStatus.PROCESSED: StatusInfo(mark=Mark.PROCESSED, is_over=True, notice="order-completed"),
     OrderStatus.FAILED: StatusInfo(
-        word="Error",
         mark=Mark.ERROR,
         waits_for_operator=True,
         notice="order-failed",
         alert=ORDER_FAILED,
     ),
     OrderStatus.UNDO_INCOMPLETE: StatusInfo(
-        word="Undo incomplete",
         mark=Mark.ERROR,
         waits_for_operator=True,
         notice="order-failed",
         alert=ORDER_FAILED,
     ),
     OrderStatus.UNDONE: StatusInfo(
-        word="Undone", mark=Mark.UNDO, is_over=True, notice="order-undone", alert=ORDER_UNDONE
+        mark=Mark.UNDO, is_over=True, notice="order-undone", alert=ORDER_UNDONE
     ),
 }
 
@@ -177,20 +171,17 @@ class NotClaimable(StrEnum):
 class StepMeaning:
     """The meaning of a step's state."""
 
-    word: str
     mark: Mark
     may_be_tried_again: bool = False
     """Whether a step in this state that has failed before is being tried again."""
 
 
 STEPS: Mapping[StepState, StepMeaning] = {
-    StepState.NOT_STARTED: StepMeaning(
-        word="Not started", mark=Mark.PENDING, may_be_tried_again=True
-    ),
-    StepState.RUNNING: StepMeaning(word="Running", mark=Mark.PROCESSING, may_be_tried_again=True),
-    StepState.COMPLETED: StepMeaning(word="Completed", mark=Mark.PROCESSED),
-    StepState.FAILED: StepMeaning(word="Failed", mark=Mark.ERROR),
-    StepState.UNDOING: StepMeaning(word="Undoing", mark=Mark.UNDO),
-    StepState.UNDONE: StepMeaning(word="Undone", mark=Mark.UNDO),
-    StepState.SKIPPED: StepMeaning(word="Skipped", mark=Mark.SKIPPED),
+    StepState.NOT_STARTED: StepMeaning(mark=Mark.PENDING, may_be_tried_again=True),
+    StepState.RUNNING: StepMeaning(mark=Mark.PROCESSING, may_be_tried_again=True),
+    StepState.COMPLETED: StepMeaning(mark=Mark.PROCESSED),
+    StepState.FAILED: StepMeaning(mark=Mark.ERROR),
+    StepState.UNDOING: StepMeaning(mark=Mark.UNDO),
+    StepState.UNDONE: StepMeaning(mark=Mark.UNDO),
+    StepState.SKIPPED: StepMeaning(mark=Mark.SKIPPED),
 }

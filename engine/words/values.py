@@ -17,17 +17,17 @@ def clock(time: datetime) -> str:
 
 def all_of(parts: Sequence[str]) -> str:
     """Return the parts as a list that means all of them; empty if there are none."""
-    return _joined("list.and", parts)
+    return _joined("join.and", parts)
 
 
 def one_of(parts: Sequence[str]) -> str:
     """Return the parts as a list that means one of them; empty if there are none."""
-    return _joined("list.or", parts)
+    return _joined("join.or", parts)
 
 
 def names_of(parts: Sequence[str]) -> str:
     """Return the parts with commas between them; a text that says so if there are none."""
-    return ", ".join(parts) or text("list.none")
+    return ", ".join(parts) or text("join.none")
 
 
 def _joined(key: str, parts: Sequence[str]) -> str:

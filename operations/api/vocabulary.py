@@ -7,17 +7,20 @@ from engine.alerts.events import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, 
 from engine.decisions import operator_actions as actions
 from engine.decisions.lists import ENDED_LISTS, LISTS, status_in
 from engine.decisions.operator_actions import OperatorAction, Subject, Words
-from engine.domain import statuses as life
-from engine.domain.history import EVENT_INFO
+from engine.domain.history import EVENT_INFO, EventInfo
 from engine.domain.statuses import (
     ORDER_FAILED,
     ORDER_UNDONE,
     STATUS_INFO,
+    STEPS,
     Mark,
     OrderStatus,
     StatusInfo,
+    StepMeaning,
+    StepState,
 )
 from engine.http.models import View
+from engine.words.catalogue import text
 
 RUNBOOK: Mapping[str, str] = {
     ORDER_FAILED: "order-failed",
@@ -62,9 +65,6 @@ class OrderTerm(Term):
 
 ACCEPTED = "accepted"
 """The status of an order that the queue holds; none is recorded in it."""
-NOT_RECORDED = OrderTerm(
-    word="Accepted", mark=Mark.PENDING, is_over=False, waits_for_operator=False
-)
 
 
 class StepTerm(Term):
@@ -75,8 +75,9 @@ class StepTerm(Term):
 
 
 class EventTerm(View):
-    """The meaning of an event of the history."""
+    """The word for an event of the history, and its meaning."""
 
+    word: str
     is_failure: bool
     """Whether something went wrong."""
     changes_nothing: bool
@@ -147,11 +148,11 @@ class Vocabulary(View):
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
     """Return the vocabulary of orders, and where pages lead to from it."""
-    orders = {str(name): OrderTerm.model_validate(info) for name, info in STATUS_INFO.items()}
+    orders = {str(status): _order_term(status, info) for status, info in STATUS_INFO.items()}
     return Vocabulary(
-        orders={ACCEPTED: NOT_RECORDED, **orders},
-        steps={name: StepTerm.model_validate(step) for name, step in life.STEPS.items()},
-        events={name: EventTerm.model_validate(info) for name, info in EVENT_INFO.items()},
+        orders={ACCEPTED: _order_term(ACCEPTED, _NOT_RECORDED), **orders},
+        steps={str(state): _step_term(state, meaning) for state, meaning in STEPS.items()},
+        events={name: _event_term(name, info) for name, info in EVENT_INFO.items()},
         actions=[
             _term(action) for action in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)
         ],
@@ -166,6 +167,37 @@ def runbook_of(page: str) -> dict[str, str]:
     return {name: f"{page}#{section}" for name, section in RUNBOOK.items()}
 
 
+_NOT_RECORDED = StatusInfo(mark=Mark.PENDING)
+
+
+def _order_term(status: str, info: StatusInfo) -> OrderTerm:
+    return OrderTerm(
+        word=text(f"status.{status}"),
+        mark=info.mark,
+        is_over=info.is_over,
+        waits_for_operator=info.waits_for_operator,
+    )
+
+
+def _step_term(state: StepState, meaning: StepMeaning) -> StepTerm:
+    return StepTerm(
+        word=text(f"state.{state}"),
+        mark=meaning.mark,
+        may_be_tried_again=meaning.may_be_tried_again,
+    )
+
+
+def _event_term(name: str, info: EventInfo) -> EventTerm:
+    mark = info.ends_attempt
+    return EventTerm(
+        word=text(f"event.{name}"),
+        is_failure=info.is_failure,
+        changes_nothing=info.changes_nothing,
+        begins_attempt=info.begins_attempt,
+        ends_attempt=Term(word=text(f"attempt-end.{name}"), mark=mark) if mark else None,
+    )
+
+
 def _lists() -> dict[str, ListTerm]:
     """Return the counted lists, and those that are made of several of them."""
     counted = {name: _counted(name, STATUS_INFO[status_in(name)]) for name in LISTS}
@@ -174,8 +206,8 @@ def _lists() -> dict[str, ListTerm]:
     again = STATUS_INFO[OrderStatus.AGAIN]
     return {
         **waiting,
-        "again": _made_of(again.word, again.mark, under_way, OrderStatus.AGAIN),
-        "open": _made_of("All open", Mark.PENDING, [*waiting, *under_way]),
+        "again": _made_of("again", again.mark, under_way, OrderStatus.AGAIN),
+        "open": _made_of("open", Mark.PENDING, [*waiting, *under_way]),
         **{name: term for name, term in counted.items() if name not in waiting},
         **{name: _over(name) for name in ENDED_LISTS},
     }
@@ -183,7 +215,7 @@ def _lists() -> dict[str, ListTerm]:
 
 def _counted(name: str, info: StatusInfo) -> ListTerm:
     return ListTerm(
-        title="Needs you" if info.waits_for_operator else name,
+        title=text(f"list.{name}"),
         mark=info.mark,
         parts=[name],
         waits_for_operator=info.waits_for_operator,
@@ -194,14 +226,14 @@ def _counted(name: str, info: StatusInfo) -> ListTerm:
 
 def _over(name: str) -> ListTerm:
     info = STATUS_INFO[ENDED_LISTS[name]]
-    return _made_of(info.word, info.mark, [name]).model_copy(update={"is_over": True})
+    return _made_of(name, info.mark, [name]).model_copy(update={"is_over": True})
 
 
 def _made_of(
-    title: str, mark: Mark, parts: list[str], situation: OrderStatus | None = None
+    name: str, mark: Mark, parts: list[str], situation: OrderStatus | None = None
 ) -> ListTerm:
     return ListTerm(
-        title=title,
+        title=text(f"list.{name}"),
         mark=mark,
         parts=parts,
         situation=situation,
