@@ -4,6 +4,7 @@ Their files are read once, and hold no data: the pages get it from the APIs.
 """
 
 import gzip
+import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ import azure.functions as func
 
 from engine.http.responses import problem
 from engine.runtime.functions import Functions
+from engine.words import catalogue
 
 APP = Path(__file__).parents[2]
 STATIC = "engine/pages/static"
@@ -27,9 +29,17 @@ MEDIA_TYPES = {
     ".css": "text/css",
     ".html": "text/html",
     ".js": "text/javascript",
+    ".json": "application/json",
     ".svg": "image/svg+xml",
 }
 
+WORDS = "engine/words/en.json"
+"""The path under which modules import their words, in the language of the process."""
+OF_PAGES = ("console.", "page.")
+"""The beginnings of the keys of the words that pages need."""
+
+WORD = re.compile(rb"\{\{words:([\w.-]+)\}\}")
+"""The place of a text in HTML, with its key."""
 SCRIPT = re.compile(rb'(\n *)<script type="module" src="/web/\{hash\}/([^"]+)">')
 IMPORT = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";', re.MULTILINE)
 
@@ -109,6 +119,7 @@ class Pages:
         below = [app / folder for folder in (STATIC, *folders)]
         paths = chain.from_iterable(map(_paths, [*below, page.folder] if page else below))
         found = {path.relative_to(app).as_posix(): path.read_bytes() for path in paths}
+        found[WORDS] = _words()
         words = {"{page}": f"/{page.path}" if page else "", "{title}": page.title if page else ""}
         words["{notice}"] = page.notice if page else ""
         words["{no-page}"] = "" if page else "hidden"
@@ -119,6 +130,12 @@ class Pages:
             return cls(hash=words["{hash}"], files=files)
         index = (page.folder / INDEX).relative_to(app).as_posix()
         return cls(hash=words["{hash}"], files=files, page=page.path, index=index)
+
+
+def _words() -> bytes:
+    """Return the texts of the pages by key, as JSON."""
+    texts = catalogue.texts()
+    return json.dumps({key: texts[key] for key in texts if key.startswith(OF_PAGES)}).encode()
 
 
 def _paths(folder: Path) -> Iterator[Path]:
@@ -157,6 +174,7 @@ def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
     """Return a file as it is sent; in HTML, each of the words is replaced by its meaning."""
     media_type = MEDIA_TYPES[Path(name).suffix]
     if media_type == "text/html":
+        body = WORD.sub(lambda word: escape(catalogue.text(word[1].decode())).encode(), body)
         for word, meaning in words.items():
             body = body.replace(word.encode(), escape(meaning).encode())
     return File(body=body, gzipped=gzip.compress(body, mtime=0), media_type=media_type)

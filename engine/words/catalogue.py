@@ -18,6 +18,9 @@ ENGLISH = "en"
 PSEUDO = "pseudo"
 """The language that is made from English for tests."""
 
+LOCALE = "page.locale"
+"""The key of the tag of the language, by which pages write numbers and times; it is no word."""
+
 _FOLDER = Path(__file__).parent
 _VALUE = re.compile(r"(\{\w+\})")
 _ACCENTED = str.maketrans(
@@ -60,7 +63,8 @@ def text(key: str, /, **values: object) -> str:
 @cache
 def _texts_of(language: str) -> Mapping[str, str]:
     if language == PSEUDO:
-        return {key: pseudo(words) for key, words in _texts_of(ENGLISH).items()}
+        english = _texts_of(ENGLISH)
+        return {key: words if key == LOCALE else pseudo(words) for key, words in english.items()}
     read: dict[str, str] = json.loads((_FOLDER / f"{language}.json").read_text("utf-8"))
     return read if language == ENGLISH else {**_texts_of(ENGLISH), **read}
 

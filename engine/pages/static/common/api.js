@@ -1,6 +1,7 @@
 /** Calls to the app's API, and what they say when they fail. */
 
 import { setServerTime } from "./time.js";
+import { text as words } from "./words.js";
 
 /** How long a call may take, unless it says otherwise: nobody is left to look at a page that waits for ever. */
 const LONGEST_SECONDS = 15;
@@ -22,18 +23,18 @@ export class Problem extends Error {
 export class Misunderstood extends Problem {
   /** @param {unknown} cause */
   constructor(cause) {
-    super(0, { title: "This page does not understand what the app answers", faults: [String(cause)] });
+    super(0, { title: words("page.api.misunderstood"), faults: [String(cause)] });
     this.cause = cause;
   }
 }
 
 /** @typedef {Error & {faults?: string[]}} Failure what is caught: a `Problem`, or a mistake of the page itself */
 
-const PLAIN = {
-  401: "The operators' key is not accepted",
-  404: "There is no such thing",
-  0: "The app cannot be reached",
-};
+/** What an answer says that has no problem details. @param {number} status */
+function plain(status) {
+  if (status === 401) return words("page.api.key-refused");
+  return status === 404 ? words("page.api.not-found") : words("page.api.status", { status });
+}
 
 /**
  * Ask the API; returns what it answers, as text and as data. Raises `Problem`, also if no answer comes in time.
@@ -58,7 +59,7 @@ export async function call(path, { method, body, headers = {}, signal, seconds =
     text = await answer.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem(0, { title: late.signal.aborted ? `The app did not answer within ${seconds} s` : PLAIN[0] });
+    throw new Problem(0, { title: late.signal.aborted ? words("page.api.late", { seconds }) : words("page.api.away") });
   } finally {
     clearTimeout(timer);
   }
@@ -67,7 +68,7 @@ export async function call(path, { method, body, headers = {}, signal, seconds =
   const { status } = answer;
   const retryAfter = Number(answer.headers.get("Retry-After")) || undefined;
   if (answer.ok || status === 304) return { status, data, text, etag: answer.headers.get("ETag"), retryAfter };
-  throw new Problem(status, data ?? { title: PLAIN[status] ?? `The app answered ${status}` }, retryAfter);
+  throw new Problem(status, data ?? { title: plain(status) }, retryAfter);
 }
 
 function parsed(text) {

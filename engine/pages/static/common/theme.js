@@ -1,9 +1,10 @@
 /** Light or dark: the system's, unless the reader has chosen. */
 
 import { h } from "./dom.js";
+import { text } from "./words.js";
 
 const KEPT = "theme";
-const CHOICES = ["system", "light", "dark"];
+const CHOICES = /** @type {const} */ (["system", "light", "dark"]);
 
 export const chosen = () => localStorage.getItem(KEPT) ?? "system";
 
@@ -22,7 +23,7 @@ export function themeSwitch(changed) {
     changed();
   };
   const options = CHOICES.map((choice) =>
-    h("option", { value: choice, selected: choice === chosen() }, choice[0].toUpperCase() + choice.slice(1)),
+    h("option", { value: choice, selected: choice === chosen() }, text(`page.theme.${choice}`)),
   );
-  return h("label", { class: "quiet" }, "Theme ", h("select", { onChange: choose }, options));
+  return h("label", { class: "quiet" }, text("page.theme.label"), " ", h("select", { onChange: choose }, options));
 }

@@ -1,5 +1,7 @@
 /** Times, in one zone everywhere: the reader's own, with its offset, or UTC. */
 
+import { LOCALE, text } from "./words.js";
+
 const KEPT = "times-in-utc";
 const UNNOTICED = 2_000;
 
@@ -22,7 +24,7 @@ export const setUtc = (utc) => localStorage.setItem(KEPT, utc ? "yes" : "no");
 /** How to write a time: made once, which takes longer than to write with it. @param {Intl.DateTimeFormatOptions} options */
 function format(options) {
   const [own, utc] = [undefined, "UTC"].map(
-    (timeZone) => new Intl.DateTimeFormat("en-GB", { ...options, hourCycle: "h23", timeZone }),
+    (timeZone) => new Intl.DateTimeFormat(LOCALE, { ...options, hourCycle: "h23", timeZone }),
   );
   return (/** @type {string | number | Date} */ time) => (isUtc() ? utc : own).format(new Date(time));
 }
@@ -67,20 +69,27 @@ export function typedOf(time) {
 
 /** A duration in words, to one unit. @param {number} seconds */
 export function duration(seconds) {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} days`;
+  if (seconds < 60) return text("page.time.seconds", { count: Math.round(seconds) });
+  if (seconds < 3600) return text("page.time.minutes", { count: Math.floor(seconds / 60) });
+  if (seconds < 172800) return text("page.time.hours", { count: Math.floor(seconds / 3600) });
+  return text("page.time.days", { count: Math.floor(seconds / 86400) });
 }
 
 /** What is no moment stays. @param {string} time */
 export const ago = (time) =>
-  isMoment(time) ? `${duration(Math.max(0, (now() - Date.parse(time)) / 1000))} ago` : String(time);
+  isMoment(time)
+    ? text("page.time.ago", { duration: duration(Math.max(0, (now() - Date.parse(time)) / 1000)) })
+    : String(time);
 
 /** How long it still takes; what is over says so, and what is no moment stays. @param {string} time */
 export function countdown(time) {
   if (!isMoment(time)) return String(time);
-  const left = Math.ceil((Date.parse(time) - now()) / 1000);
-  return left > 0
-    ? `in ${left < 3600 ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : duration(left)}`
-    : "now";
+  return Date.parse(time) > now() ? text("page.time.in", { time: left(time) }) : text("page.time.now");
+}
+
+/** How long it is until then, which takes less than an hour as on a clock. @param {string} time */
+export function left(time) {
+  const seconds = Math.max(0, Math.ceil((Date.parse(time) - now()) / 1000));
+  if (seconds >= 3600) return duration(seconds);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

@@ -1,6 +1,7 @@
 """The pages' files, and what is said of them over HTTP."""
 
 import gzip
+import json
 import re
 import subprocess
 from itertools import chain
@@ -10,6 +11,7 @@ import azure.functions as func
 import pytest
 
 from engine.pages.triggers import BusinessPage, Pages, page_functions
+from engine.words import catalogue
 from operations.console.triggers import STATIC as CONSOLE
 from operations.console.triggers import console_functions
 from shop.business import PAGE
@@ -23,6 +25,10 @@ SITE = Pages.read([CONSOLE], PAGE_OF_SHOP)
 WITHOUT_PAGE = Pages.read([CONSOLE])
 JAVASCRIPT = ("engine/pages", "operations/console", "shop")
 COMMON = "engine/pages/static/common"
+WORDS = "engine/words/en.json"
+IMPORTED = re.compile(
+    r'^import .*?"([^"]+)"(?: with \{ type: "json" \})?;', re.MULTILINE | re.DOTALL
+)
 
 
 def functions_of(site, **how):
@@ -71,7 +77,7 @@ async def test_a_page_names_all_its_modules_so_that_they_come_in_one_wave(name):
         module = left.pop()
         needed.add(module)
         body = SITE.files[module].body.decode()
-        paths = re.findall(r'^import .*?"([^"]+)";', body, re.MULTILINE | re.DOTALL)
+        paths = [path for path in IMPORTED.findall(body) if path.endswith(".js")]
         found = {((ROOT / module).parent / path).resolve() for path in paths}
         left += {path.relative_to(ROOT).as_posix() for path in found} - needed
     assert sorted(named) == sorted(needed)
@@ -141,7 +147,7 @@ async def test_a_business_without_a_page_has_the_console_alone():
     assert [
         name
         for name in WITHOUT_PAGE.files
-        if not name.startswith(("engine/pages/static/", f"{CONSOLE}/"))
+        if not name.startswith(("engine/pages/static/", f"{CONSOLE}/", WORDS))
     ] == []
     assert 'data-page="/shop" data-title="Shop"' in (await get("web_console")).get_body().decode()
 
@@ -238,11 +244,45 @@ def test_another_content_has_another_hash(tmp_path):
     assert Pages.read([], app=tmp_path).hash != before.hash
 
 
+@pytest.fixture
+def pseudo():
+    """The language of the process; later tests are in English again."""
+    catalogue.use(catalogue.PSEUDO)
+    yield
+    catalogue.use(catalogue.ENGLISH)
+
+
+def words_of(site):
+    """The texts that the pages import."""
+    return json.loads(site.files[WORDS].body)
+
+
+def test_the_pages_have_their_words_and_no_others(pseudo):
+    """In the language of the process, and under a hash of their own."""
+    site = Pages.read([CONSOLE], PAGE_OF_SHOP)
+    assert site.hash != SITE.hash
+    assert site.files[WORDS].media_type == "application/json"
+    assert words_of(site).keys() == words_of(SITE).keys()
+    assert {key.split(".")[0] for key in words_of(site)} == {"console", "page"}
+    assert words_of(SITE)["console.title"] == "Console"
+    assert words_of(site)["console.title"] == catalogue.text("console.title")
+    assert words_of(site)["page.locale"] == words_of(SITE)["page.locale"]
+
+
+@pytest.mark.parametrize("page", ["engine/pages/static/start", CONSOLE])
+def test_a_document_is_in_the_language_of_the_process(pseudo, page):
+    """Its title too, and the tag of the language is one."""
+    text = Pages.read([CONSOLE], PAGE_OF_SHOP).files[f"{page}/index.html"].body.decode()
+    assert '<html lang="en-GB">' in text
+    assert re.search(r"<title>\[.*\]</title>", text)
+    assert "{{" not in text
+
+
 def test_every_module_that_is_imported_is_there():
     """Relative paths only, so that all come under one hash."""
     for name, file in SITE.files.items():
         text = file.body.decode()
-        for imported in re.findall(r'^import .*?"([^"]+)";', text, re.MULTILINE | re.DOTALL):
+        for imported in IMPORTED.findall(text):
             path = (ROOT / name).parent / imported
             assert path.resolve().relative_to(ROOT).as_posix() in SITE.files, f"{name}: {imported}"
 
