@@ -30,7 +30,9 @@ from engine.storage.poison import PoisonStore
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.sweeps import SweepLog
 from engine.storage.unit_of_work import UnitOfWork
-from scheduler.admission import Admission, Capacity
+from scheduler.admission.adaptive import AdaptiveLimit
+from scheduler.admission.admission import Admission
+from scheduler.admission.policy import AdmissionPolicy, Capacity
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from scheduler.triggers import Inbox
@@ -40,17 +42,24 @@ from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
 
+ADAPTIVE = AdaptiveLimit()
+
 REQUESTS_PER_CALL = 2
 """Open requests that an agent may have for each call that its service takes at a time."""
 
 
-def build_engine(settings: Settings, business: Application, adapters: Adapters) -> "Engine":
+def build_engine(
+    settings: Settings,
+    business: Application,
+    adapters: Adapters,
+    admission_policy: AdmissionPolicy = ADAPTIVE,
+) -> "Engine":
     """Return the engine of a business.
 
     Raises `DeclarationError` for a business that cannot work, such as one with a step that no agent
     offers, and `SettingsError` if callback URLs are needed and no public address is configured.
     """
-    engine = Engine(settings, business, adapters)
+    engine = Engine(settings, business, adapters, admission_policy)
     _check_callback_urls(settings, business)
     business.check(
         engine.agents,
@@ -77,8 +86,15 @@ class Engine:
     Each service is made at its first use, and does no I/O before.
     """
 
-    def __init__(self, settings: Settings, business: Application, adapters: Adapters) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        business: Application,
+        adapters: Adapters,
+        admission_policy: AdmissionPolicy = ADAPTIVE,
+    ) -> None:
         self.settings, self.business, self.adapters = settings, business, adapters
+        self.admission_policy = admission_policy
         table = adapters.table
         address = settings.public_url and settings.public_url.rstrip("/")
         self.store = OrderStore(table("orders"), buckets(settings.buckets), address)
@@ -183,6 +199,7 @@ class Engine:
         return Admission(
             offers=offers_of(self.agents),
             capacity={agent.name: self._capacity(agent) for agent in self.agents},
+            policy=self.admission_policy,
             clock=self.adapters.clock,
         )
 

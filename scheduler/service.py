@@ -23,7 +23,9 @@ from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_reporte
 from engine.storage.bucket_reader import BucketReader
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.unit_of_work import UnitOfWork
-from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, health_from_reply
+from scheduler.admission.admission import Admission
+from scheduler.admission.health import HEALTH_MAX_AGE, health_from_reply
+from scheduler.admission.waiting_orders import Candidate
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
@@ -75,7 +77,11 @@ class SchedulerService:
         if self.admission.may_have_capacity(order_ready.order_id):
             await self._refresh(at_once=True)
             await self._claim_what_fits()
-        return not order_ready.again and self.admission.leave_behind(order_ready.order_id)
+        waiting = self.admission.waiting_orders
+        if order_ready.again or not waiting.needs_redelivery(order_ready.order_id):
+            return False
+        waiting.note_redelivery()
+        return True
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).
@@ -88,14 +94,14 @@ class SchedulerService:
         try:
             if not await self._may_claim():
                 decide = partial(self._recorded, reply, agent)
-            with self.admission.at_work(order_id):
+            with self.admission.open_requests.changing(order_id):
                 decision = await self.unit_of_work.run(order_id, decide, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
         except NewerWorkflowError:
             # A newer version records the reply; the agent has answered in any case.
-            self.admission.request_finished(order_id, agent)
+            self.admission.open_requests.request_finished(order_id, agent)
             raise
         if isinstance(decision, Note):
             log.warning(
@@ -119,7 +125,7 @@ class SchedulerService:
     def _intend(self, order: OrderAggregate, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile."""
         after = decision.after if isinstance(decision, Transition) else order
-        self.admission.set_agents(order.order_id, _agents(after))
+        self.admission.open_requests.set_agents(order.order_id, _agents(after))
 
     def _recorded(
         self, reply: AgentReply, agent: str, order: OrderAggregate, now: datetime
@@ -167,7 +173,7 @@ class SchedulerService:
         """
         order_id = candidate.order_id
         try:
-            with self.admission.at_work(order_id):
+            with self.admission.open_requests.changing(order_id):
                 decision = await self.unit_of_work.run(order_id, self._claimed, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.order_ready_for_unknown_order", extra={"order_id": order_id})
@@ -208,7 +214,8 @@ class SchedulerService:
         async with self._refreshing:
             if waits and self.admission.has_refreshed:  # another caller has refreshed it meanwhile
                 return
-            if self.admission.begin_refresh(at_once=at_once):
+            if at_once or self.admission.is_refresh_due():
+                self.admission.begin_refresh()
                 await self._see()
 
     async def _see(self) -> None:
@@ -251,7 +258,7 @@ class SchedulerService:
 
     def _candidate(self, now: datetime, row: IndexRow) -> Candidate | None:
         """Return the order if it may be claimed; an unreadable row is passed over."""
-        if self.admission.is_skipped(row.order_id):
+        if self.admission.waiting_orders.is_skipped(row.order_id):
             return None
         try:
             return self._if_wanted(row, now)
@@ -269,7 +276,7 @@ class SchedulerService:
         )
         if not (claimable and work_index.may_be_claimed(row, now)) or work_index.pauses(row, now):
             return None
-        if self.admission.is_skipped(row.order_id, needs):
+        if self.admission.waiting_orders.is_skipped(row.order_id, needs):
             return None
         fresh = work_index.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
         return Candidate(

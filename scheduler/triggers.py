@@ -29,7 +29,7 @@ from engine.runtime.functions import (
 )
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival
-from scheduler.admission import REFRESH_INTERVAL
+from scheduler.admission.admission import REFRESH_INTERVAL
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 
 log = logging.getLogger(__name__)

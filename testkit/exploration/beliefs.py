@@ -3,18 +3,30 @@
 from collections import Counter
 from copy import copy
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.ports import Clock
-from scheduler.admission import ANNOUNCED_FOR, NORMAL_PRIORITY_SHARE, REFRESH_INTERVAL, Admission
+from scheduler.admission.admission import REFRESH_INTERVAL, Admission
+from scheduler.admission.open_requests import OpenRequests
+from scheduler.admission.waiting_orders import (
+    ANNOUNCED_FOR,
+    NORMAL_PRIORITY_SHARE,
+    WaitingOrders,
+)
+
+T = TypeVar("T")
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:
     """A copy to go on with; what is remembered is never changed."""
-    copied = copy(admission)
-    copied.__dict__.update(
-        {name: _copied(value) for name, value in vars(admission).items()}, clock=clock
-    )
+    copied = _with_copied_fields(admission)
+    copied.clock = clock
+    return copied
+
+
+def _with_copied_fields(record: T) -> T:
+    copied = copy(record)
+    copied.__dict__.update({name: _copied(value) for name, value in vars(record).items()})
     return copied
 
 
@@ -24,12 +36,14 @@ def _copied(value: Any) -> Any:
             return copy(value)
         case dict():
             return {key: _copied(member) for key, member in value.items()}
+        case OpenRequests() | WaitingOrders():
+            return _with_copied_fields(value)
     return value
 
 
 def next_refresh(admission: Admission) -> datetime:
     """From when on its process looks again."""
-    return admission._refreshed_at + REFRESH_INTERVAL
+    return admission._refresh_began + REFRESH_INTERVAL
 
 
 def closed_until(admission: Admission) -> list[datetime]:
@@ -42,13 +56,14 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
 
     What the next look overrules, once it is time for one, is left out.
     """
-    turns = {needs: turn % NORMAL_PRIORITY_SHARE for needs, turn in admission._turns.items()}
-    announced = {name: at for name, at in admission._announced.items() if now - at < ANNOUNCED_FOR}
-    passed_over = {name: until for name, until in admission._passed_over.items() if until > now}
+    orders = admission.waiting_orders
+    turns = {needs: turn % NORMAL_PRIORITY_SHARE for needs, turn in orders._turns.items()}
+    announced = {name: at for name, at in orders._announced.items() if now - at < ANNOUNCED_FOR}
+    skipped = {name: until for name, until in orders._skipped.items() if until > now}
     health = sorted(repr(report) for report in admission.health if report.counts_until > now)
-    lasting = (*map(sorted, (turns.items(), announced.items(), passed_over.items())), health)
+    lasting = (*map(sorted, (turns.items(), announced.items(), skipped.items())), health)
     if now >= next_refresh(admission):
         return repr(lasting)
-    running = sorted(admission._runs_at.items())
-    waiting = [(needs, list(queue.values())) for needs, queue in sorted(admission._queues.items())]
-    return repr((*lasting, running, waiting, admission._refreshed_at))
+    running = sorted(admission.open_requests._runs_at.items())
+    waiting = [(needs, list(queue.values())) for needs, queue in sorted(orders._queues.items())]
+    return repr((*lasting, running, waiting, admission._refresh_began))

@@ -22,7 +22,7 @@ from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
 from operations.api.answers import AnswerRequest, AnswerService
 from operations.api.requests import ActRequest, OperatorRequest
-from scheduler.admission import Admission
+from scheduler.admission.admission import Admission
 from testkit.exploration.beliefs import recalled
 from testkit.exploration.deployment import (
     CALL_BACK,

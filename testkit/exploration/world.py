@@ -21,7 +21,7 @@ from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow
 from engine.storage.order_rows import StateRecord
-from scheduler.admission import Admission
+from scheduler.admission.admission import Admission
 from testkit.exploration.beliefs import text_of_belief
 from testkit.exploration.deployment import Deployment
 from testkit.exploration.driving import Handler, settled

@@ -49,8 +49,8 @@ from engine.storage.tables import Delete
 from engine.storage.unit_of_work import UnitOfWork
 from operations.alerts.relay import Relay
 from operations.api.service import OperatorService
-from scheduler import admission
-from scheduler.admission import Admission
+from scheduler.admission import admission, waiting_orders
+from scheduler.admission.admission import Admission
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from submission import rules as submission_rules
@@ -148,7 +148,7 @@ original_receive = SchedulerRules.receive
 original_call = AgentService._call
 original_index_rows = lists.index_rows
 original_idempotency_key = requests.idempotency_key
-original_lane = admission._lane
+original_lane = waiting_orders._lane
 original_fault_of = supervisor_rules.fault_of
 original_started = Proceed._started
 
@@ -417,10 +417,10 @@ def never_polls() -> AbstractContextManager[Any]:
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
     def refresh(self, *found):
-        own = dict(self._runs_at)
+        own = dict(self.open_requests._runs_at)
         original_refresh(self, *found)
         for order_id, agents in own.items():
-            self.set_agents(order_id, agents)
+            self.open_requests.set_agents(order_id, agents)
 
     return patch.object(Admission, "refresh", refresh)
 
@@ -964,7 +964,7 @@ def takes_the_newest_first() -> AbstractContextManager[Any]:
     def lane(waiting, needs, priority):
         return deque(reversed(original_lane(waiting, needs, priority)))
 
-    return patch.object(admission, "_lane", lane)
+    return patch.object(waiting_orders, "_lane", lane)
 
 
 def names_no_agents_in_the_work_index() -> AbstractContextManager[Any]:
@@ -973,11 +973,11 @@ def names_no_agents_in_the_work_index() -> AbstractContextManager[Any]:
 
 
 def claims_more_than_fits() -> AbstractContextManager[Any]:
-    return patch.object(admission, "limit", lambda *_: 10)
+    return patch.object(Admission, "_limit", lambda *_: 10)
 
 
 def takes_normal_orders_first() -> AbstractContextManager[Any]:
-    return patch.object(admission, "NORMAL_PRIORITY_SHARE", 1)
+    return patch.object(waiting_orders, "NORMAL_PRIORITY_SHARE", 1)
 
 
 def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]:

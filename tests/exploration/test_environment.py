@@ -14,7 +14,7 @@ from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Wor
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
-from scheduler.admission import Admission
+from scheduler.admission.admission import Admission
 from testkit import FoundError, WorkflowTestEnvironment
 from testkit.exploration.for_authors import FAULTS
 from tests.exploration.seeded_faults import SEEDED_FAULTS

@@ -53,7 +53,13 @@ def test_a_part_is_a_package_or_a_module():
     """And nothing else is one."""
     assert chosen(["engine.domain.submitted_order", "scheduler"]) == [
         "engine.domain.submitted_order",
-        "scheduler.admission",
+        "scheduler.admission.__init__",
+        "scheduler.admission.adaptive",
+        "scheduler.admission.admission",
+        "scheduler.admission.health",
+        "scheduler.admission.open_requests",
+        "scheduler.admission.policy",
+        "scheduler.admission.waiting_orders",
         "scheduler.rules",
     ]
     assert chosen(["SUP-5", "table", "cor"]) == []

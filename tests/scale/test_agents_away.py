@@ -7,7 +7,7 @@ import pytest
 from engine.decisions.transitions import HistoryEntry
 from engine.domain.errors import QueueRefusedError
 from engine.domain.statuses import ProcessState
-from scheduler.admission import PROBE_REQUESTS
+from scheduler.admission.adaptive import PROBE_REQUESTS
 from tests.support.builders import answer_to, orders, seconds, some, steps, transition
 from tests.support.scale import both_sizes, in_soak
 from tests.support.scheduling import Scheduling, Working, only

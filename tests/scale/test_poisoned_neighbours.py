@@ -20,7 +20,7 @@ from engine.domain.keys import bucket_of, history_key
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import Insert
 from operations.api.requests import ActRequest
-from scheduler.admission import REFRESH_INTERVAL
+from scheduler.admission.admission import REFRESH_INTERVAL
 from tests.support.builders import NOW, seconds, some
 from tests.support.neighbourhood import LASTS, street
 from tests.support.scale import NIGHTLY
@@ -31,7 +31,7 @@ SMALL = {
     "supervisor.service.PAGE": 8,
     "operations.alerts.relay.PAGE": 8,
     "tests.support.neighbourhood.BATCH": 8,
-    "scheduler.admission.PROBE_REQUESTS": 8,
+    "scheduler.admission.adaptive.PROBE_REQUESTS": 8,
 }
 """What is read, sent, or given to an agent at once, so that few neighbours are many."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import simpy
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
-from scheduler import admission
+from scheduler.admission import admission
 
 REFRESH_INTERVAL = admission.REFRESH_INTERVAL.total_seconds()
 """Between two looks of a process."""

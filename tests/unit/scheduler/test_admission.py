@@ -15,25 +15,36 @@ from engine.storage.agent_health import (
     closed_until,
     unresponsive_since,
 )
-from scheduler.admission import (
-    ANNOUNCED_FOR,
-    PASSED_OVER,
-    PROBE_REQUESTS,
-    REFRESH_INTERVAL,
-    Admission,
-    Candidate,
-    Capacity,
-    health_from_reply,
-    limit,
-)
+from scheduler.admission.adaptive import PROBE_REQUESTS, AdaptiveLimit
+from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL, Admission
+from scheduler.admission.health import health_from_reply
+from scheduler.admission.policy import Capacity, FixedLimit
+from scheduler.admission.waiting_orders import ANNOUNCED_FOR, Candidate
 from testkit.memory import of_columns
 from tests.support.builders import NOW, answer, seconds
 from tests.support.scheduling import FIRST
 
+ADAPTIVE = AdaptiveLimit()
 MOST = 200
 CAPACITY = Capacity(most=MOST, first=FIRST, allowance=seconds(10))
 health = partial(AgentHealth, agent="first", instance="a", at=NOW)
 opened = partial(health, open_until=NOW + seconds(60))
+
+
+def limit(reports, capacity=CAPACITY, policy=ADAPTIVE):
+    """Fill the agent; return how many requests it has then."""
+    admission = Admission(
+        offers={"payment": ("first",)},
+        capacity={"first": capacity},
+        policy=policy,
+        clock=lambda: NOW,
+    )
+    admission.begin_refresh()
+    admission.refresh([], [], reports)
+    while admission.capacity_for():
+        number = admission.open_requests.at("first")
+        admission.open_requests.set_agents(f"o{number}", ["first"])
+    return admission.open_requests.at("first")
 
 
 # How much may be open
@@ -93,13 +104,30 @@ opened = partial(health, open_until=NOW + seconds(60))
 )
 def test_how_many_requests_may_be_open_follows_from_what_the_instances_say(reports, expected):
     """From their rows alone, whatever was believed before."""
-    assert limit(reports, "first", CAPACITY, NOW) == expected
+    assert limit(reports) == expected
 
 
 def test_no_limit_is_more_than_what_is_declared():
     """A service that takes one call at a time is asked for two, even if nothing is known of it."""
     for reports in ([], [health(rate=50.0)], [health(open_until=NOW)]):
-        assert limit(reports, "first", replace(CAPACITY, most=2), NOW) == 2
+        assert limit(reports, replace(CAPACITY, most=2)) == 2
+
+
+@pytest.mark.proves("AGT-10", "AGT-8")
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        pytest.param([], MOST, id="nothing is known"),
+        pytest.param([health(rate=0.1)], MOST, id="it is slow"),
+        pytest.param([opened()], 0, id="its circuit is open"),
+        pytest.param([health(paused_until=NOW + seconds(9))], 0, id="its service asks for it"),
+    ],
+)
+def test_a_fixed_limit_follows_no_rate_and_is_none_while_the_agent_makes_no_calls(
+    reports, expected
+):
+    """Whatever the policy is, an agent that makes no calls gets no requests."""
+    assert limit(reports, policy=FixedLimit()) == expected
 
 
 @pytest.mark.proves("AGT-8")
@@ -145,12 +173,13 @@ class Believing(Admission):
         self.now = NOW
         offers = {"payment": ("first", "second"), "stock": ("third",)}
         capacity = dict.fromkeys(("first", "second", "third"), CAPACITY)
-        super().__init__(offers=offers, capacity=capacity, clock=lambda: self.now)
+        super().__init__(offers=offers, capacity=capacity, policy=ADAPTIVE, clock=lambda: self.now)
 
     def look(self, running=(), waiting=(), reports=AT_WORK):
         """See these orders run, each at the agents named behind it, and these wait."""
         self.now += REFRESH_INTERVAL
-        assert self.begin_refresh()
+        assert self.is_refresh_due()
+        self.begin_refresh()
         self.refresh(
             rows(running),
             waiting,
@@ -161,7 +190,7 @@ class Believing(Admission):
         """Take slots until there is no room; return at whom."""
         taken = []
         while (agents := self.capacity_for().get(needs)) and len(taken) < 1000:
-            self.set_agents(f"{needs}-{len(taken)}", [agents[0]])
+            self.open_requests.set_agents(f"{needs}-{len(taken)}", [agents[0]])
             taken.append(agents[0])
         return taken
 
@@ -210,8 +239,8 @@ def test_what_others_have_open_counts(admission):
 def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
     """What else the order has open stays open; of an order that nobody has seen, nothing is."""
     admission.look(f"o{number} first third" for number in range(SLOTS))
-    admission.request_finished("o1", "third")
-    admission.request_finished("never seen", "third")
+    admission.open_requests.request_finished("o1", "third")
+    admission.open_requests.request_finished("never seen", "third")
     assert admission.capacity_for() == {"payment": ["second"], "stock": ["third"]}
     assert len(admission.fill("stock")) == 1
 
@@ -232,7 +261,7 @@ def test_the_next_look_overrules_what_was_believed(admission):
     admission.look()
     assert len(admission.fill()) == 2 * SLOTS
     admission.look(f"o{number} first" for number in range(SLOTS))
-    admission.set_agents("o1", [])
+    admission.open_requests.set_agents("o1", [])
     assert admission.capacity_for()["payment"] == ["first", "second"]
     admission.look(f"o{number} first" for number in range(SLOTS))
     assert admission.capacity_for()["payment"] == ["second"]
@@ -242,10 +271,10 @@ def test_the_next_look_overrules_what_was_believed(admission):
 def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
     """The look may miss what was being written when it began, and what came after that."""
     admission.now += REFRESH_INTERVAL
-    with admission.at_work("writing"):
-        admission.set_agents("writing", ["third"])
+    with admission.open_requests.changing("writing"):
+        admission.open_requests.set_agents("writing", ["third"])
         admission.begin_refresh()
-        admission.set_agents("later", ["third"])
+        admission.open_requests.set_agents("later", ["third"])
     admission.refresh([], [], [])
     assert len(admission.fill("stock")) == SLOTS - 2
     admission.look()
@@ -255,8 +284,8 @@ def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
 @pytest.mark.proves("WRK-2")
 def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
     """It is not counted twice, however many looks are made while it is written."""
-    with admission.at_work("mine"):
-        admission.set_agents("mine", ["third"])
+    with admission.open_requests.changing("mine"):
+        admission.open_requests.set_agents("mine", ["third"])
         for _ in range(3):
             admission.look(["mine third"])
     assert len(admission.fill("stock")) == SLOTS - 1
@@ -264,13 +293,14 @@ def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
 
 @pytest.mark.proves("FLT-9")
 def test_one_looks_once_in_a_while(admission):
-    """At most once in the interval, but for the poll; also after the clock was put back."""
-    assert not admission.begin_refresh()
-    assert admission.begin_refresh(at_once=True)
+    """At most once in the interval; also after the clock was put back."""
+    assert not admission.is_refresh_due()
     admission.now += REFRESH_INTERVAL
-    assert admission.begin_refresh()
+    assert admission.is_refresh_due()
+    admission.begin_refresh()
+    assert not admission.is_refresh_due()
     admission.now -= seconds(3600)
-    assert admission.begin_refresh()
+    assert admission.is_refresh_due()
 
 
 @pytest.mark.proves("FLT-7", "AGT-8")
@@ -278,7 +308,7 @@ def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed(
     """Their table is away, and the orders are there."""
     admission = Believing()
     admission.look(reports=[opened()])
-    admission.begin_refresh(at_once=True)
+    admission.begin_refresh()
     admission.refresh([], [], None)
     assert admission.capacity_for()["payment"] == ["second"]
 
@@ -364,7 +394,7 @@ def test_high_priority_goes_first_and_starves_nobody(admission):
         admission.look(waiting=[late for late in waiting if late.order_id not in order])
         order += taken(admission, 3)
         for name in order:
-            admission.set_agents(name, [])
+            admission.open_requests.set_agents(name, [])
     assert [name[:-3] for name in order] == [
         *["high"] * 4,
         "normal",
@@ -439,7 +469,7 @@ def test_an_order_that_was_announced_a_moment_ago_is_left_to_its_receiver(admiss
     """And its slot too; once it is fresh no more, it is everybody's."""
     fresh = some(SLOTS, fresh=True)
     admission.announce(fresh[3])
-    admission.begin_refresh(at_once=True)
+    admission.begin_refresh()
     admission.refresh([], [*fresh, candidate("z")], [])
     assert taken(admission) == [fresh[3].order_id]
     admission.look(waiting=some(2))
@@ -484,13 +514,13 @@ def test_an_order_that_needs_two_agents_is_taken_for_the_one_with_capacity(admis
 @pytest.mark.proves("SCH-1", "AGT-3")
 def test_an_order_that_is_left_alone_in_one_lane_is_found_in_the_other(admission):
     """Its own provider has no capacity for one step, and the agent of the other has some again."""
-    admission.skip_in("stock", "both", PASSED_OVER)
+    admission.skip_in("stock", "both", FAILED_CLAIM_PAUSE)
     admission.look()
-    assert admission.is_skipped("both", "stock")
-    assert not admission.is_skipped("both", "payment")
-    admission.now += PASSED_OVER
+    assert admission.waiting_orders.is_skipped("both", "stock")
+    assert not admission.waiting_orders.is_skipped("both", "payment")
+    admission.now += FAILED_CLAIM_PAUSE
     admission.look()
-    assert not admission.is_skipped("both", "stock")
+    assert not admission.waiting_orders.is_skipped("both", "stock")
 
 
 @pytest.mark.proves("SCH-1")
@@ -500,10 +530,10 @@ def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
     (odd, *_) = taken(admission)
     admission.skip(odd)
     assert len(taken(admission)) == 1
-    assert admission.is_skipped(odd)
-    admission.now += PASSED_OVER
+    assert admission.waiting_orders.is_skipped(odd)
+    admission.now += FAILED_CLAIM_PAUSE
     admission.look()
-    assert not admission.is_skipped(odd)
+    assert not admission.waiting_orders.is_skipped(odd)
 
 
 @pytest.mark.proves("SUB-6")
@@ -512,9 +542,13 @@ def test_one_message_between_two_looks_comes_again_for_all_orders_that_wait(admi
     admission.look(waiting=some(SLOTS + 3))
     taken(admission)
     waiting = some(SLOTS + 3)[-3:]
-    assert [admission.leave_behind(left.order_id) for left in waiting] == [True, False, False]
+    orders = admission.waiting_orders
+    assert orders.needs_redelivery(waiting[0].order_id)
+    orders.note_redelivery()
+    assert [order.order_id for order in waiting if orders.needs_redelivery(order.order_id)] == []
     admission.look(waiting=waiting)
-    assert admission.leave_behind(waiting[1].order_id)
+    assert orders.needs_redelivery(waiting[1].order_id)
+    assert not orders.needs_redelivery("not waiting")
 
 
 @pytest.mark.proves("WRK-2")
@@ -530,7 +564,7 @@ def test_of_a_bucket_that_cannot_be_reached_the_last_look_counts(admission):
     """Its orders run on, and take room (FLT-7)."""
     running = [f"b01-{number} third" for number in range(SLOTS)]
     admission.look([*running, "b02-1 first"])
-    admission.begin_refresh(at_once=True)
+    admission.begin_refresh()
     admission.refresh([], [], [], unseen={"b01"})
     assert "stock" not in admission.capacity_for()
     assert len(admission.fill()) == 2 * SLOTS

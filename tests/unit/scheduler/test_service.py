@@ -19,7 +19,9 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
 from engine.storage.bucket_reader import PAGE
 from engine.storage.tables import entity
-from scheduler.admission import PASSED_OVER, PROBE_REQUESTS, REFRESH_INTERVAL, Capacity
+from scheduler.admission.adaptive import PROBE_REQUESTS
+from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL
+from scheduler.admission.policy import Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
 from tests.support.away import away
@@ -362,7 +364,7 @@ async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, 
     assert set(claimed(world)) >= set(others)
     assert [line for line in caplog.records if getattr(line, "order_id", "") == broken]
     before = len(caplog.records)
-    world.now += PASSED_OVER / 2
+    world.now += FAILED_CLAIM_PAUSE / 2
     await one.poll()
     assert breaks is is_not_there or len(caplog.records) == before
 

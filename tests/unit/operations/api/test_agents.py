@@ -13,7 +13,8 @@ from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_reporte
 from engine.storage.sweeps import Sweep
 from operations.api.agents import LONGEST_PAUSE
 from operations.api.requests import OperatorRequest, PauseRequest
-from scheduler.admission import HEALTH_MAX_AGE, PROBE_REQUESTS
+from scheduler.admission.adaptive import PROBE_REQUESTS
+from scheduler.admission.health import HEALTH_MAX_AGE
 from tests.support.apps import ALONE
 from tests.support.builders import answer_to, seconds
 from tests.support.outbox import pending_events

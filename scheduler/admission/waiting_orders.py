@@ -1,0 +1,145 @@
+"""The orders that wait for a claim, in the sequence in which they get free slots (SCH-11).
+
+Orders that need the same capability wait in one queue. High priority comes before normal priority,
+but every fifth turn is a normal one. Within a priority, the order that has waited longest comes
+first.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain, islice
+
+from engine.domain.submitted_order import Priority
+from engine.domain.work_index import NO_AGENT
+
+NORMAL_PRIORITY_SHARE = 5
+"""Every fifth claim takes an order of normal priority, if one waits, so that none starves."""
+
+ANNOUNCED_FOR = timedelta(seconds=5)
+"""Time for which only the process that received an order's wake-up claims the order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """An order that may be claimed."""
+
+    order_id: str
+    priority: Priority = Priority.NORMAL
+    needs: str = NO_AGENT
+    """The capability for which it needs an agent."""
+    since: datetime
+    """When it began to wait."""
+    fresh: bool = False
+    """Whether its wake-up was just sent: only the process that receives it claims the order."""
+
+
+@dataclass(kw_only=True)
+class WaitingOrders:
+    """One queue for each capability."""
+
+    _queues: dict[str, dict[str, Candidate]] = field(default_factory=dict)
+    """The waiting orders by the capability they need, in the sequence in which they get slots."""
+    _turns: Counter[str] = field(default_factory=Counter)
+    """Number of orders taken from each queue."""
+    _announced: dict[str, datetime] = field(default_factory=dict)
+    """When the wake-up of each order arrived here."""
+    _skipped: dict[tuple[str, str | None], datetime] = field(default_factory=dict)
+    """Orders that are not tried now, in one queue or in all (None), and until when."""
+    _redelivery_requested: bool = False
+    """Whether a wake-up was scheduled again since the last refresh began."""
+
+    def __contains__(self, order_id: str) -> bool:
+        return any(order_id in queue for queue in self._queues.values())
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """The capabilities for which orders may wait."""
+        return list(self._queues)
+
+    def announce(self, candidate: Candidate, now: datetime) -> None:
+        """Add an announced order behind those that the refresh found, unless it is among them."""
+        self._announced[candidate.order_id] = now
+        self._append(candidate)
+
+    def take(self, needs: str, slots: int | None) -> Candidate | None:
+        """Take the first order out of a queue; None if no order may be taken.
+
+        The order is one of the first `slots` orders, or of all if `slots` is None. A fresh order
+        whose wake-up went to another process keeps its slot.
+        """
+        queue = self._queues[needs]
+        for candidate in islice(queue.values(), slots):
+            if not candidate.fresh or candidate.order_id in self._announced:
+                del queue[candidate.order_id]
+                self._turns[needs] += 1
+                return candidate
+        return None
+
+    def skip(self, order_id: str, until: datetime, needs: str | None = None) -> None:
+        """Do not try the order again until then, in one queue or in all of them (None)."""
+        self._skipped[order_id, needs] = until
+
+    def is_skipped(self, order_id: str, needs: str | None = None) -> bool:
+        """Whether the order is not tried now, wherever it waits or in the queue of this need."""
+        return bool({(order_id, None), (order_id, needs)} & self._skipped.keys())
+
+    def needs_redelivery(self, order_id: str) -> bool:
+        """Whether the order waits, and no wake-up comes again that would lead to it.
+
+        One repeated wake-up is enough to lead this process to all waiting orders.
+        """
+        return order_id in self and not self._redelivery_requested
+
+    def note_redelivery(self) -> None:
+        """Note that a wake-up comes again."""
+        self._redelivery_requested = True
+
+    def begin_refresh(self) -> None:
+        """Forget the wake-up that comes again: from now on another one may have to."""
+        self._redelivery_requested = False
+
+    def refresh(self, waiting: Sequence[Candidate], began: datetime, now: datetime) -> None:
+        """Rebuild the queues from these orders and from those announced since the refresh began."""
+        self._skipped = {name: until for name, until in self._skipped.items() if until > now}
+        self._announced = {
+            order_id: at
+            for order_id, at in self._announced.items()
+            if abs(now - at) < ANNOUNCED_FOR
+        }
+        # The refresh may have missed them.
+        news = {order_id for order_id, at in self._announced.items() if at >= began}
+        waited = list(chain.from_iterable(queue.values() for queue in self._queues.values()))
+        self._queues = {}
+        for needs in sorted({candidate.needs for candidate in waiting}):
+            high, normal = (_lane(waiting, needs, priority) for priority in Priority)
+            in_turns = _in_turns(high, normal, self._turns[needs])
+            self._queues[needs] = {candidate.order_id: candidate for candidate in in_turns}
+        for candidate in waited:
+            if candidate.order_id in news:
+                self._append(candidate)
+
+    def _append(self, candidate: Candidate) -> None:
+        self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
+
+
+def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:
+    """Return the waiting orders of one lane, the oldest first."""
+    lane = (
+        candidate
+        for candidate in waiting
+        if (candidate.needs, candidate.priority) == (needs, priority)
+    )
+    return deque(sorted(lane, key=lambda candidate: (candidate.since, candidate.order_id)))
+
+
+def _in_turns(high: deque[Candidate], normal: deque[Candidate], taken: int) -> Iterator[Candidate]:
+    """Yield high priority before normal, but a normal order at every fifth turn.
+
+    `taken` is the number of turns before these.
+    """
+    while high or normal:
+        taken += 1
+        is_turn_of_normal = taken % NORMAL_PRIORITY_SHARE == 0 or not high
+        yield (normal if normal and is_turn_of_normal else high).popleft()
