@@ -13,7 +13,7 @@ from tests.support.deployed_package import ignored
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "tools/functions_alone"
 COMMANDS = {"engine/workflow/__main__.py"} | {
-    str(path.relative_to(ROOT)) for path in (ROOT / "operations/cli").glob("*.py")
+    str(path.relative_to(ROOT)) for path in (ROOT / "operations/cli").rglob("*.py")
 }
 """Deployed with the rest, but run by authors and operators, with the group `local`."""
 
