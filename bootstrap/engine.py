@@ -15,9 +15,9 @@ from engine.azure.clock import order_ids, order_time
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.business import AgentDefinition, Application, offers_of
 from engine.declarations.faults import Fault, FaultCode
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
+from engine.features.external_events.callback_urls import CallbackUrls
 from engine.public_api.callbacks import CallbackService, WrongTries
 from engine.public_api.inbox import AnswerInbox
 from engine.public_api.service import CustomerService

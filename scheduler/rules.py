@@ -10,9 +10,9 @@ from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import Workflows
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply
 from engine.domain.orders import OrderAggregate
+from engine.features.external_events.callback_urls import CallbackUrls
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,7 +18,7 @@ from engine.domain.states import Failed, Running, Skipped
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import OnFailure
-from engine.features.external_events import cancel_requests
+from engine.features.external_events.steps import cancel_requests
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from engine.decisions.undo import end_or_undo
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import verbs
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import RequestKey
 from engine.domain.events import HistoryEvent, OrderProcessed, Requeued, StepStarted
@@ -39,8 +38,10 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
-from engine.features import external_events, key_generations, late_effects
+from engine.features import key_generations, late_effects
 from engine.features.conditions import condition_met
+from engine.features.external_events.callback_urls import CallbackUrls
+from engine.features.external_events.steps import await_event
 
 Capacity = Mapping[str, Sequence[str]]
 """The healthy agents with capacity for each capability, the preferred first (AGT-10)."""
@@ -135,7 +136,7 @@ class Proceed:
             until, callbacks = now + step.rules.timeout, self.scheduler.callbacks
             if step.is_external:
                 token = callbacks.token_for(step) if callbacks else None
-                yield external_events.await_event(step, until, callback_token=token)
+                yield await_event(step, until, callback_token=token)
             elif agent := self._agent_for(step):
                 token = callbacks.token_for(step) if callbacks else None
                 key = self._key(step, agent, now)

@@ -32,7 +32,7 @@ from engine.domain.states import (
     Undoing,
 )
 from engine.domain.steps import Step
-from engine.features import external_events
+from engine.features.external_events.steps import expire_event
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,7 +123,7 @@ def _verdict(
 
 def _event_missed(step: Step, now: datetime) -> _Verdict:
     """Return the verdict on a step whose external event did not come; it always counts (ANS-2)."""
-    after = external_events.expire_event(step, now)
+    after = expire_event(step, now)
     expired = replace(_expired(step, NO_REPORT), failure=step.counts.failures + 1)
     consequence = _consequence(after, after.cause)
     return _Verdict(after, (expired, *consequence), is_counted=True)

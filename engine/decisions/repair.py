@@ -13,7 +13,7 @@ from engine.domain.states import Failed, UndoFailed
 from engine.domain.steps import Step, StepIn
 from engine.domain.verbs import reset
 from engine.features import key_generations
-from engine.features.external_events import is_awaited_again
+from engine.features.external_events.steps import is_awaited_again
 
 
 def failed_steps(order: OrderAggregate) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from engine.decisions.errors import CausedError
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError, InvalidError
 from engine.domain.messages import AgentRequest, BusMessage, faults_of
@@ -25,6 +24,7 @@ from engine.domain.states import Undoing
 from engine.domain.steps import Step
 from engine.domain.submitted_order import ERASED
 from engine.domain.texts import plain
+from engine.features.external_events.callback_urls import CallbackUrls
 
 MAX_BYTES = 192 * 1024
 """Maximum size of a request. Service Bus carries 256 KiB, including its own headers."""

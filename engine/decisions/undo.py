@@ -9,7 +9,7 @@ from engine.domain.causes import step_failed
 from engine.domain.events import UndoRequested
 from engine.domain.states import AtWork, Failed
 from engine.domain.steps import StepIn
-from engine.features.external_events import cancel_requests
+from engine.features.external_events.steps import cancel_requests
 
 
 def after_failure(draft: Draft) -> NextVersion:

@@ -9,17 +9,19 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from engine.decisions import callback_actions
+from engine.decisions.results import definition_of
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
-from engine.domain import callback_urls
 from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
 from engine.domain.messages import OrderId, StepName
 from engine.domain.orders import OrderAggregate
+from engine.features.external_events import callback_urls, decide
+from engine.features.external_events.content import question, read
 from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import Parameters, View
 from engine.ports import Clock
 from engine.storage.unit_of_work import UnitOfWork
+from engine.words.causes import words_of
 
 log = logging.getLogger(__name__)
 
@@ -100,14 +102,14 @@ class CallbackService:
         app knows the order's workflow.
         """
 
-        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
+        def record(order: OrderAggregate, now: datetime) -> Transition | None:
             self._check(order, step, token)
-            answer = callback_actions.read(order, step, self.workflows, body.answer, body.refusal)
-            answer = replace(answer, for_good=self._agent_of(order, step) in self.remembering)
-            return callback_actions.answered(order, answer, ACTOR, now)
+            event = read(order, step, self.workflows, body.answer, body.refusal)
+            event = replace(event, for_good=self._agent_of(order, step) in self.remembering)
+            return decide.recorded(order, event, ACTOR, now)
 
         self.wrong_tries.check(order_id)
-        decision = await self.unit_of_work.run(order_id, decide)
+        decision = await self.unit_of_work.run(order_id, record)
         if decision is None:
             return AnswerTaken(order_id=order_id, step=step, status="known")
         log.info("customers.answered", extra={"order_id": order_id, "step": step})
@@ -140,19 +142,17 @@ class CallbackService:
 
     def _shown(self, order: OrderAggregate, name: str) -> Shown:
         step = next(candidate for candidate in order.steps if candidate.name == name)
-        closed = callback_actions.why_closed(order, step)
+        closed = decide.why_closed(order, step)
         asks = step.is_external and not closed
         return Shown(
             order_id=order.order_id,
             step=step.name,
             title=step.rules.title,
             is_open=not closed,
-            why_closed=closed or None,
+            why_closed=words_of(closed) if closed else None,
             until=step.complete_by,
             question=dict(self._question(order, name)) if asks else None,
         )
 
     def _question(self, order: OrderAggregate, step: str) -> Mapping[str, Any]:
-        return callback_actions.question(
-            order, callback_actions.definition_of(order, step, self.workflows)
-        )
+        return question(order, definition_of(order, step, self.workflows))

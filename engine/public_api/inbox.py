@@ -7,12 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.decisions import callback_actions
+from engine.decisions.errors import refused_in_words
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
 from engine.domain.orders import OrderAggregate
+from engine.features.external_events import decide
+from engine.features.external_events.content import read
 from engine.http.answers import AnswerBody
 from engine.ports import Bus, Clock
 from engine.public_api.callbacks import ACTOR
@@ -82,14 +84,13 @@ class AnswerInbox:
             await self._reject(message, body, str(fault), arrival)
 
     async def _record(self, message: QueuedAnswer) -> None:
-        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
-            callback_actions.awaiting(order, message.step)
-            answer = callback_actions.read(
-                order, message.step, self.workflows, message.answer, message.refusal
-            )
-            return callback_actions.answered(order, answer, ACTOR, now)
+        def record(order: OrderAggregate, now: datetime) -> Transition | None:
+            with refused_in_words():
+                decide.external_step(order, message.step)
+            event = read(order, message.step, self.workflows, message.answer, message.refusal)
+            return decide.recorded(order, event, ACTOR, now)
 
-        if await self.unit_of_work.run(message.order_id, decide):
+        if await self.unit_of_work.run(message.order_id, record):
             about = {"order_id": message.order_id, "step": message.step}
             log.info("customers.answered", extra=about)
 

@@ -12,7 +12,6 @@ from itertools import chain
 
 from engine.alerts import events as alerts
 from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
-from engine.domain.callback_urls import callback_url
 from engine.domain.events import (
     ExternalEventRecorded,
     OrderEnded,
@@ -27,6 +26,7 @@ from engine.domain.messages import OPERATORS, BusMessage
 from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import STATUS_INFO, OrderStatus
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.features.external_events.callback_urls import url_of
 from engine.storage.tables import RowMapper
 from engine.words.causes import words_of
 
@@ -106,7 +106,7 @@ def _awaited(
     for request, step in alerts.asks_in(after, entry):
         event = "answer-reminded" if alerts.is_reminder(request, step) else "answer-awaited"
         until = step.complete_by.isoformat() if step.complete_by else None
-        url = callback_url(address, after.order_id, step)
+        url = url_of(address, after.order_id, step)
         yield event, {"step": step.name, "until": until, "callbackUrl": url}
 
 

@@ -1,30 +1,38 @@
 """Takes answers from outside to steps that await them, from operators and for other people."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from engine.decisions import callback_actions
-from engine.decisions.operator_actions import OperatorCommand
-from engine.decisions.transitions import Transition
+from engine.decisions.drafts import NextVersion
+from engine.decisions.errors import refused_in_words
+from engine.decisions.results import definition_of
+from engine.decisions.transitions import OPERATOR, Transition, transition_of
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, Workflows
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Moment, Text
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import AwaitingExternalEvent
-from engine.features.external_events import without_personal_data
+from engine.features.external_events import actions, decide
+from engine.features.external_events.callback_urls import CallbackUrls, callback_url
+from engine.features.external_events.content import question, read
+from engine.features.external_events.steps import without_personal_data
 from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import View
 from engine.storage.unit_of_work import UnitOfWork
+from engine.words.causes import words_of
 from operations.api.requests import OperatorRequest
 from operations.api.views import Acted
 
 log = logging.getLogger(__name__)
+
+Decide = Callable[[OrderAggregate, datetime], NextVersion]
+"""Decides an action on an order as it is at this time."""
 
 
 class AnswerRequest(AnswerBody):
@@ -88,16 +96,14 @@ class AnswerService:
         Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
         `UnavailableError` if only a newer version of the app knows the order's workflow.
         """
-        actor = f"operator/{request.operator}"
 
-        def decide(order: OrderAggregate, now: datetime) -> Transition | None:
-            callback_actions.awaiting(order, step)
-            answer = callback_actions.read(
-                order, step, self.workflows, request.answer, request.refusal
-            )
-            return callback_actions.answered(order, answer, actor, now)
+        def record(order: OrderAggregate, now: datetime) -> Transition | None:
+            with refused_in_words():
+                decide.external_step(order, step)
+            event = read(order, step, self.workflows, request.answer, request.refusal)
+            return decide.recorded(order, event, f"{OPERATOR}{request.operator}", now)
 
-        decision = await self.unit_of_work.run(order_id, decide)
+        decision = await self.unit_of_work.run(order_id, record)
         if decision is None:
             return AnswerTaken(order_id=order_id, step=step, status="known")
         log.info("operators.answered", extra={"order_id": order_id, "step": step})
@@ -112,13 +118,15 @@ class AnswerService:
         order = await self.unit_of_work.store.load(order_id)
         if order is None:
             raise UnknownOrderError
-        found = callback_actions.awaiting(order, step)
-        definition = callback_actions.definition_of(order, step, self.workflows)
+        with refused_in_words():
+            found = decide.external_step(order, step)
+        definition = definition_of(order, step, self.workflows)
+        closed = decide.why_closed(order, found)
         return QuestionView(
             order_id=order_id,
             step=step,
             title=found.rules.title,
-            why_closed=callback_actions.why_closed(order, found) or None,
+            why_closed=words_of(closed) if closed else None,
             until=found.complete_by,
             requests_sent=found.counts.failures + isinstance(found.state, AwaitingExternalEvent),
             asks=found.rules.threshold,
@@ -137,9 +145,11 @@ class AnswerService:
 
         Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
         """
-        command, until = _command(step, request), request.until
-        await self.unit_of_work.run(
-            order_id, lambda order, now: callback_actions.extended(order, command, until, now)
+        until, note = request.until, request.note
+        await self._act(
+            order_id,
+            request,
+            lambda order, now: actions.extend_deadline(order, step, until, note, now),
         )
         log.info("operators.wait_extended", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="extended")
@@ -149,9 +159,8 @@ class AnswerService:
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
-        command = _command(step, request)
-        await self.unit_of_work.run(
-            order_id, lambda order, now: callback_actions.reminded(order, command, now)
+        await self._act(
+            order_id, request, lambda order, now: actions.remind(order, step, request.note, now)
         )
         log.info("operators.reminded", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="reminded")
@@ -161,30 +170,30 @@ class AnswerService:
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
-        callback_urls = self.callback_urls
-        if callback_urls is None:
+        if self.callback_urls is None:
             raise RefusedError("this app makes no links: its public address is not configured")
-        command = _command(step, request)
-        made: dict[str, str | None] = {}
-
-        def decide(order: OrderAggregate, now: datetime) -> Transition:
-            transition = callback_actions.with_new_callback_url(order, command, callback_urls, now)
-            made["url"] = callback_urls.of(
-                order_id, callback_actions.awaiting(transition.after, step)
-            )
-            return transition
-
-        await self.unit_of_work.run(order_id, decide)
+        token, note = self.callback_urls.new_token(), request.note
+        await self._act(
+            order_id,
+            request,
+            lambda order, now: actions.new_callback_url(order, step, token, note, now),
+        )
         log.info("operators.link_renewed", extra={"order_id": order_id, "step": step})
-        return NewLink(order_id=order_id, step=step, callback_url=made["url"] or "")
+        url = callback_url(self.callback_urls.address, order_id, step, token)
+        return NewLink(order_id=order_id, step=step, callback_url=url)
+
+    async def _act(self, order_id: str, request: OperatorRequest, decide: Decide) -> None:
+        """Change the order as `decide` returns, by the operator; raises `RefusedError`."""
+
+        def act(order: OrderAggregate, now: datetime) -> Transition:
+            with refused_in_words():
+                return transition_of(decide(order, now), f"{OPERATOR}{request.operator}")
+
+        await self.unit_of_work.run(order_id, act)
 
 
 def _question(order: OrderAggregate, definition: StepDefinition) -> dict[str, Any] | None:
     try:
-        return dict(callback_actions.question(order, definition))
+        return dict(question(order, definition))
     except RefusedError:
         return None
-
-
-def _command(step: str, request: OperatorRequest) -> OperatorCommand:
-    return OperatorCommand(operator=request.operator, note=request.note, step=step)

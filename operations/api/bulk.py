@@ -14,9 +14,9 @@ from pydantic import ConfigDict
 
 from engine.concurrency import run_all
 from engine.decisions import lists
-from engine.decisions.callback_actions import checked
 from engine.decisions.lists import LIST_OF
 from engine.decisions.operator_actions import BY_NAME, OperatorAction
+from engine.decisions.results import checked
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain import work_index

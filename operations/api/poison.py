@@ -11,9 +11,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from engine.concurrency import run_all
-from engine.domain.callback_urls import masked
 from engine.domain.errors import RefusedError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS, BusMessage
+from engine.features.external_events.callback_urls import masked
 from engine.http.models import View
 from engine.ports import Bus, TextQueue
 from engine.storage.poison import PoisonMessage, PoisonStore

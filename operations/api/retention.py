@@ -13,7 +13,7 @@ from engine.domain import keys
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
 from engine.domain.orders import OrderAggregate
-from engine.features.external_events import without_personal_data
+from engine.features.external_events.steps import without_personal_data
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.agent_health import KEPT, AgentHealthLog

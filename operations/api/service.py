@@ -11,8 +11,8 @@ from pydantic.alias_generators import to_camel
 
 from engine.concurrency import run_all
 from engine.decisions import lists
-from engine.decisions.callback_actions import checked
 from engine.decisions.operator_actions import OperatorAction, OperatorCommand, possible
+from engine.decisions.results import checked
 from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows

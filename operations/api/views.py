@@ -15,7 +15,6 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel, to_pascal
 
-from engine.decisions import external_event
 from engine.decisions.lists import state_in, status_in, summary
 from engine.decisions.operator_actions import ERASE, possible, possible_at
 from engine.decisions.transitions import HistoryEntry
@@ -31,7 +30,8 @@ from engine.domain.statuses import Direction, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import OnFailure, Priority
 from engine.domain.work_index import IndexRow
-from engine.features.external_events import without_personal_data
+from engine.features.external_events.decide import why_closed
+from engine.features.external_events.steps import without_personal_data
 from engine.http.models import View
 from engine.storage.orders import OrderStore
 from engine.words.causes import words_of
@@ -282,7 +282,7 @@ def _step(order: OrderAggregate, step: Step, now: datetime) -> StepView:
         reason=words_of(step.cause) if step.cause else None,
         result=None if shown is None else dict(shown),
         effects_final_at=step.effects_final_at,
-        takes_answer=step.is_external and external_event.why_closed(order, step) is None,
+        takes_answer=step.is_external and why_closed(order, step) is None,
         actions=possible_at(order, step, now),
     )
 

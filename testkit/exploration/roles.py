@@ -13,9 +13,9 @@ from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import AgentDefinition
 from engine.domain import messages
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
+from engine.features.external_events.callback_urls import CallbackUrls
 from engine.http.answers import AnswerBody
 from engine.public_api.callbacks import CallbackToken
 from engine.storage.unit_of_work import UnitOfWork

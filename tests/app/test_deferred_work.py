@@ -8,7 +8,6 @@ import pytest
 
 from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
-from engine.decisions.callback_actions import CallbackAnswer, answered
 from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.business import AgentDefinition
 from engine.domain.backoff import SHORTEST
@@ -23,6 +22,7 @@ from engine.domain.errors import (
 from engine.domain.messages import AgentReply, AgentRequest, decode
 from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Deferred, Failed, Undoing
+from engine.features.external_events.decide import ExternalEvent, recorded
 from engine.features.key_generations import is_forgotten
 from engine.words.causes import words_of
 from operations.api.explain import explain
@@ -295,8 +295,8 @@ def test_what_else_is_in_doubt_stays_so(then):
 def test_a_refusal_over_the_link_does_not_settle_the_call_that_asks_again_meanwhile(remembers):
     """That call may come after it, and a service that forgets refusals does the work (engine 5)."""
     running = PATIENT.claim(accepted(claimed(), NOW).after, NOW + PAUSE).after
-    refusal = CallbackAnswer(step="payment", refusal="closed", for_good=remembers)
-    step = answered(running, refusal, "service", NOW + PAUSE).after.step("payment")
+    refusal = ExternalEvent(step="payment", refusal="closed", for_good=remembers)
+    step = recorded(running, refusal, "service", NOW + PAUSE).after.step("payment")
     assert isinstance(step.state, Failed)
     key = step.key
     assert step.effect == (

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions import callback_actions
-from engine.decisions.callback_actions import CallbackAnswer
 from engine.decisions.operator_actions import OperatorCommand
 from engine.decisions.transitions import HistoryEntry
 from engine.domain.orders import Derived
 from engine.domain.statuses import ProcessState
 from engine.domain.submitted_order import OnFailure
+from engine.features.external_events import decide
+from engine.features.external_events.decide import ExternalEvent
 from operations.api.requests import OperatorRequest
 from tests.support.acting import act as acted
 from tests.support.acting import cancel, expedite, hold, release, resubmit
@@ -140,9 +140,7 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
     due = LATER + seconds(60) + TIMEOUT
     tired = runs("second", **RESTS)
     waiting = retried(steps.awaiting_external_answer(complete_by=NOW + seconds(90)), tired)
-    answered = callback_actions.answered(
-        waiting, CallbackAnswer(step="payment", result={}), "t", LATER
-    ).after
+    answered = decide.recorded(waiting, ExternalEvent(step="payment", result={}), "t", LATER).after
     assert answered.derived.complete_by == due
     order = retried(runs(complete_by=NOW + seconds(90)), tired)
     replied = scheduler.receive(order, answer(), LATER).after
@@ -154,9 +152,7 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
 def test_a_step_that_has_ended_waits_for_no_retry(answer):
     """Somebody answered or refused while it waited to be asked again."""
     order = retried(steps.awaiting_external_answer(), RUNS_ON)
-    after = callback_actions.answered(
-        order, CallbackAnswer(step="payment", **answer), "t", LATER
-    ).after
+    after = decide.recorded(order, ExternalEvent(step="payment", **answer), "t", LATER).after
     assert (order.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 
 

@@ -9,8 +9,7 @@ import azure.functions as func
 import pytest
 
 from engine.alerts.events import STALLED
-from engine.decisions import callback_actions
-from engine.decisions.callback_actions import CallbackAnswer
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
@@ -20,6 +19,7 @@ from engine.declarations.workflow import (
     Workflows,
 )
 from engine.domain import work_index
+from engine.domain.causes import Code
 from engine.domain.effects import NothingSent
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.orders import InError, Pending, Processing
@@ -36,6 +36,9 @@ from engine.domain.statuses import OrderStatus
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
+from engine.features.external_events import decide
+from engine.features.external_events.actions import extend_deadline
+from engine.features.external_events.decide import ExternalEvent
 from engine.workflow import CONTINUE, UNDO, Model, Personal, Workflow, application
 from engine.workflow.drawing import mermaid
 from operations.api.answers import AnswerRequest
@@ -90,7 +93,7 @@ def kinds(order):
 
 
 def sent(name="pictures", result=None):
-    return CallbackAnswer(step=name, result=result or SENT.model_dump(mode="json"))
+    return ExternalEvent(step=name, result=result or SENT.model_dump(mode="json"))
 
 
 # The way of an answer
@@ -143,13 +146,11 @@ def test_a_late_answer_counts_until_somebody_has_given_up():
     environment, order = begun()
     waiting = snapshot(environment, order)
     late = environment.now + 6 * DAYS
-    assert (
-        callback_actions.answered(waiting, sent(), "operator/x", late).after.step("pictures").result
-    )
+    assert decide.recorded(waiting, sent(), "operator/x", late).after.step("pictures").result
     recovered = rules(environment).recover(waiting, late, ()).after
     assert recovered.state == Pending()
     assert recovered.step("pictures").effect == NothingSent()
-    counted = callback_actions.answered(recovered, sent(), "operator/x", late).after
+    counted = decide.recorded(recovered, sent(), "operator/x", late).after
     assert counted.step("pictures").state == Completed()
     environment.advance(days=16)
     with pytest.raises(RefusedError, match="was given up: nobody has answered"):
@@ -167,7 +168,7 @@ def test_at_the_deadline_the_answer_and_the_supervisor_are_two_decisions_on_one_
     waiting = snapshot(environment, order)
     now = environment.now + 5 * DAYS + 10 * SECOND
     recovered = rules(environment).recover(waiting, now, ())
-    answered = callback_actions.answered(waiting, sent(), "operator/x", now)
+    answered = decide.recorded(waiting, sent(), "operator/x", now)
     assert recovered.before.etag == answered.before.etag
     assert recovered.after.version == answered.after.version == 1 + waiting.version
 
@@ -260,13 +261,11 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     environment, order = begun()
     until = snapshot(environment, order).derived.complete_by
     environment.act(order, "hold")
-    held, request = (
-        snapshot(environment, order),
-        OperatorCommand(operator="x", note="y", step="pictures"),
-    )
+    held = snapshot(environment, order)
     assert kinds(held) == [WorkItemKind.HELD]
-    with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
-        callback_actions.extended(held, request, until + DAYS, environment.now)
+    with pytest.raises(ActionRefusedError) as on_hold:
+        extend_deadline(held, "pictures", until + DAYS, "y", environment.now)
+    assert on_hold.value.cause.code is Code.DEADLINE_ON_HOLD
     environment.advance(days=7)
     assert snapshot(environment, order).step("pictures").counts.failures == 0
     environment.act(order, "release")
@@ -274,7 +273,7 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     moved = until + 7 * DAYS
     assert released.step("pictures").complete_by == released.derived.complete_by == moved
     tomorrow = environment.now + DAYS
-    extended = callback_actions.extended(released, request, tomorrow, environment.now).after
+    extended = extend_deadline(released, "pictures", tomorrow, "y", environment.now).after
     assert extended.derived.complete_by == tomorrow
     environment.act(order, "hold")
     environment.answer(order, "pictures", SENT)
@@ -353,7 +352,7 @@ def test_nothing_of_a_wait_counts_as_the_time_that_a_step_took():
     """Figures of how long steps take are of agents alone."""
     environment, order = begun()
     waiting = snapshot(environment, order)
-    change = callback_actions.answered(waiting, sent(), "operator/x", environment.now + DAYS)
+    change = decide.recorded(waiting, sent(), "operator/x", environment.now + DAYS)
     assert change.seconds(Completed) == {}
 
 
@@ -405,17 +404,15 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
     environment, order = requested_twice()
     until = order.derived.complete_by
     assert until == order.step("soon").complete_by
-    answered = callback_actions.answered(
-        order, sent("later", {"limit": 1}), "operator/x", environment.now
-    )
+    answered = decide.recorded(order, sent("later", {"limit": 1}), "operator/x", environment.now)
     assert (answered.after.derived.complete_by, answered.messages) == (until, ())
-    done = callback_actions.answered(order, sent("soon"), "operator/x", environment.now)
+    done = decide.recorded(order, sent("soon"), "operator/x", environment.now)
     assert done.after.state == Pending()
     assert [message.queue for message in done.messages] == ["scheduler-requests"]
     assert [step.name for step in done.after.in_state(AwaitingExternalEvent)] == ["later"]
     environment, order = requested_twice(hang=True)
     nothing_next = orders.having(order, steps=order.steps[:3])
-    done = callback_actions.answered(nothing_next, sent("soon"), "operator/x", environment.now)
+    done = decide.recorded(nothing_next, sent("soon"), "operator/x", environment.now)
     derived = done.after.derived
     assert (done.after.state, derived.locked_by) == (Processing("test"), "test")
     assert derived.complete_by == order.step("first").complete_by
@@ -425,19 +422,19 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
 def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     """The other answer is withdrawn, and not taken any more, as the order is in Error."""
     environment, order = requested_twice()
-    answer = CallbackAnswer(step="later", refusal="no")
-    ended = callback_actions.answered(order, answer, "operator/x", environment.now).after
+    answer = ExternalEvent(step="later", refusal="no")
+    ended = decide.recorded(order, answer, "operator/x", environment.now).after
     assert_given_up(ended)
     with pytest.raises(RefusedError, match="the order is Error: no"):
-        callback_actions.answered(ended, sent("soon"), "operator/x", environment.now)
+        decide.recorded(ended, sent("soon"), "operator/x", environment.now)
 
 
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_a_refusal_waits_for_the_agents_at_work():
     """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
     environment, order = requested_twice(hang=True)
-    answer = CallbackAnswer(step="later", refusal="no")
-    refused = callback_actions.answered(order, answer, "operator/x", environment.now).after
+    answer = ExternalEvent(step="later", refusal="no")
+    refused = decide.recorded(order, answer, "operator/x", environment.now).after
     assert (refused.state, refused.derived.locked_by) == (Processing("test"), "test")
     assert [step.name for step in refused.in_state(AtWork)] == ["first"]
     recovered = rules(environment).recover(refused, environment.now + DAYS, ()).after

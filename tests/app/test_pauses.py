@@ -8,7 +8,6 @@ import pytest
 
 import testkit.services
 from engine.azure.code import NO_CAPACITY, RETRY_AFTER
-from engine.decisions.callback_actions import CallbackAnswer, answered
 from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
 from engine.domain.effects import InDoubt
@@ -17,6 +16,7 @@ from engine.domain.keys import sortable
 from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.orders import Pending, Processing
 from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPending, Waiting
+from engine.features.external_events.decide import ExternalEvent, recorded
 from operations.api.requests import OperatorRequest
 from shop.business import SHOP
 from testkit import WorkflowTestEnvironment
@@ -192,9 +192,7 @@ def test_the_pause_is_short_again_after_anything_else():
         "completed": scheduler.receive(running, answer(result={}, **late), now).after,
         "failed": failed,
         "resubmitted": resubmit(failed, GRACE, at).after,
-        "answered": answered(
-            order, CallbackAnswer(step="payment", result={}), "outside", now
-        ).after,
+        "answered": recorded(order, ExternalEvent(step="payment", result={}), "outside", now).after,
         "cancelled": cancel(order, GRACE, now).after,
     }
     uncounted = {how: ended.step("payment").counts.uncounted for how, ended in ends.items()}

@@ -6,8 +6,8 @@ from datetime import timedelta
 import azure.functions as func
 import pytest
 
-from engine.decisions.callback_actions import checked
 from engine.decisions.operator_actions import OperatorCommand, possible, possible_at
+from engine.decisions.results import checked
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.effects import Done, NotDone
 from engine.domain.errors import InvalidError, RefusedError

@@ -20,10 +20,10 @@ from unittest.mock import patch
 import click
 
 from development.differential.courses import Courses, wishes
-from engine.decisions import callback_actions
 from engine.decisions.operator_actions import OperatorAction
 from engine.decisions.transitions import Transition
 from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.features.external_events import decide
 from engine.public_api import rules as customers
 from operations.api import copies, retention
 from scheduler.rules import SchedulerRules
@@ -205,9 +205,9 @@ def _action(action, order, command, now):
     return order, now, {"do": "act", "by": "", **content}
 
 
-def _answer(order, answer, actor, now):
-    content = {"step": answer.step, "answer": answer.result, "refusal": answer.refusal}
-    return order, now, {"do": "answer", "by": actor, "forGood": answer.for_good, **content}
+def _external_event(order, event, actor, now):
+    content = {"step": event.step, "answer": event.result, "refusal": event.refusal}
+    return order, now, {"do": "answer", "by": actor, "forGood": event.for_good, **content}
 
 
 def _erasure(order, request, payload, now):
@@ -228,7 +228,7 @@ DECISIONS = (
     (SchedulerRules, "receive", _reply),
     (SupervisorRules, "recover", _recovery),
     (OperatorAction, "act", _action),
-    (callback_actions, "answered", _answer),
+    (decide, "recorded", _external_event),
     (retention, "erase", _erasure),
     (copies, "restored", _restored),
     (customers, "cancel_for_customer", _customer_cancel),

@@ -16,7 +16,7 @@ from agents.health import HealthReporter
 from agents.service import AgentService
 from engine.alerts import events as alerts
 from engine.decisions import claim as claim_decisions
-from engine.decisions import drafts, external_event, lists, proceed, repair, requests, undo
+from engine.decisions import drafts, lists, proceed, repair, requests, undo
 from engine.decisions import operator_actions as actions
 from engine.decisions import recover as recover_decisions
 from engine.decisions import reply as reply_decisions
@@ -43,7 +43,9 @@ from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.steps import Step, StepIn
 from engine.domain.table import TABLE, rows
 from engine.domain.work_index import WorkItemKind
-from engine.features import conditions, external_events, key_generations, late_effects
+from engine.features import conditions, key_generations, late_effects
+from engine.features.external_events import decide
+from engine.features.external_events import steps as external_steps
 from engine.storage import outbox
 from engine.storage.tables import Delete
 from engine.storage.unit_of_work import UnitOfWork
@@ -988,7 +990,7 @@ def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]
 
 
 def counts_an_answer_twice() -> AbstractContextManager[Any]:
-    why_not, record = external_event.why_closed, external_event._recorded
+    why_not, record = decide.why_closed, decide._recorded
 
     def why_not_again(order, step):
         return None if isinstance(step.state, states.Completed) else why_not(order, step)
@@ -998,10 +1000,10 @@ def counts_an_answer_twice() -> AbstractContextManager[Any]:
         return (step, again) if isinstance(step.state, states.Completed) else record(step, event)
 
     return _Both(
-        patch.object(external_event, "_is_known", lambda step, event: False),
+        patch.object(decide, "_is_known", lambda step, event: False),
         _Both(
-            patch.object(external_event, "why_closed", why_not_again),
-            patch.object(external_event, "_recorded", record_again),
+            patch.object(decide, "why_closed", why_not_again),
+            patch.object(decide, "_recorded", record_again),
         ),
     )
 
@@ -1017,10 +1019,10 @@ def lets_a_wait_hold_up_the_end() -> AbstractContextManager[Any]:
 
 
 def takes_answers_of_what_was_withdrawn() -> AbstractContextManager[Any]:
-    complete = external_events.complete_by_event.__wrapped__  # whatever state the step is in
+    complete = external_steps.complete_by_event.__wrapped__  # whatever state the step is in
     return _Both(
-        patch.object(external_event, "why_closed", lambda order, step: None),
-        patch.object(external_events, "complete_by_event", complete),
+        patch.object(decide, "why_closed", lambda order, step: None),
+        patch.object(external_steps, "complete_by_event", complete),
     )
 
 
@@ -1035,13 +1037,13 @@ def calls_again_what_is_answered_over_its_link() -> AbstractContextManager[Any]:
 
 
 def refuses_what_a_service_says() -> AbstractContextManager[Any]:
-    why_not = external_event.why_closed
+    why_not = decide.why_closed
 
     def why_closed(order, step):
         unknown = Cause(Code.EVENT_FOR_UNKNOWN_STEP, {"step": step.name})
         return why_not(order, step) if step.is_external else unknown
 
-    return patch.object(external_event, "why_closed", why_closed)
+    return patch.object(decide, "why_closed", why_closed)
 
 
 def leaves_no_doubt_of_a_call_that_asks_again() -> AbstractContextManager[Any]:
@@ -1049,7 +1051,7 @@ def leaves_no_doubt_of_a_call_that_asks_again() -> AbstractContextManager[Any]:
         return verbs.refuse(step, cause, for_good=for_good)
 
     otherwise = SimpleNamespace(**{**vars(verbs), "refuse": refuse})
-    return patch.object(external_event, "verbs", otherwise)
+    return patch.object(decide, "verbs", otherwise)
 
 
 def undoes_by_a_forgotten_key() -> AbstractContextManager[Any]:

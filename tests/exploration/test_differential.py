@@ -64,7 +64,7 @@ CHANGED = (
     ),
     changed(
         "a release does not move deadlines",
-        "engine/features/external_events.py",
+        "engine/features/external_events/steps.py",
         "step.state.complete_by + max(held_for, timedelta())",
         "step.state.complete_by",
     ),
@@ -76,7 +76,7 @@ CHANGED = (
     ),
     changed(
         "a held order's deadline can be moved",
-        "engine/decisions/actions/extend_deadline.py",
+        "engine/features/external_events/actions.py",
         "    if order.hold:\n",
         "    if False:\n",
     ),
@@ -173,7 +173,7 @@ CHANGED = (
     ),
     changed(
         "the cause of an early refusal is forgotten",
-        "engine/features/external_events.py",
+        "engine/features/external_events/steps.py",
         "ConditionPending(cause.shortened())",
         "ConditionPending()",
     ),

@@ -6,7 +6,7 @@ from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import InError, OrderAggregate, Processed
-from engine.features.external_events import cancel_requests
+from engine.features.external_events.steps import cancel_requests
 
 OPERATOR, CUSTOMER = "operator", "customer"
 """Who may cancel an order."""

@@ -6,7 +6,7 @@ from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import OrderAggregate
-from engine.features.external_events import move_deadlines
+from engine.features.external_events.steps import move_deadlines
 
 
 def refusal(order: OrderAggregate) -> Cause | None:

@@ -6,7 +6,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.messages import BusMessage
 from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow, work_items
-from engine.features.external_events import cancel_requests
+from engine.features.external_events.steps import cancel_requests
 
 CANCELLED = Cause(Code.CANCELLED, {"by": "operator"})
 

@@ -15,23 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from development.differential import neutral
-from engine.decisions import callback_actions
 from engine.decisions.actions.restore import Copied
+from engine.decisions.drafts import NextVersion
+from engine.decisions.errors import CausedError
 from engine.decisions.operator_actions import (
     BY_NAME,
     OperatorAction,
     OperatorCommand,
     cancel_for_customer,
 )
-from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition
+from engine.decisions.results import checked
+from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from engine.domain.messages import AgentReply, BusMessage, decode
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import OnFailure
+from engine.features.external_events import actions, decide
+from engine.features.external_events.callback_urls import CallbackUrls
+from engine.features.external_events.content import read
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.orders import columns_of_record, of_note, of_transition
 from engine.storage.tables import Delete, Operation, stored_form
@@ -80,7 +84,7 @@ class Side:
             decision = _KINDS[move["do"]](self, before, move, now)
         except InvalidError:
             return {"decided": "invalid"}, None
-        except RefusedError:
+        except (RefusedError, CausedError):
             return {"decided": "refused"}, None
         except (NewerWorkflowError, UnavailableError):
             return {"decided": "newer"}, None
@@ -130,32 +134,27 @@ class Side:
             confirm_late_effect=move.get("confirm", False),
         )
         workflows = self._workflows
-        return _action(move["action"]).act(
-            before, callback_actions.checked(before, command, workflows), now
-        )
+        return _action(move["action"]).act(before, checked(before, command, workflows), now)
 
     def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
-        answer = callback_actions.read(
-            before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
-        )
-        answer = replace(answer, for_good=move.get("forGood", False))
-        return callback_actions.answered(before, answer, move["by"], now)
+        event = read(before, move["step"], self._workflows, move.get("answer"), move.get("refusal"))
+        event = replace(event, for_good=move.get("forGood", False))
+        return decide.recorded(before, event, move["by"], now)
 
     def extend(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
-        return callback_actions.extended(before, _command(move), until, now)
+        return _acted(actions.extend_deadline(before, move["step"], until, NOTE, now))
 
     def remind(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Remind of an answer."""
-        return callback_actions.reminded(before, _command(move), now)
+        return _acted(actions.remind(before, move["step"], NOTE, now))
 
     def renew_callback(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Make a new callback address for a step."""
-        return callback_actions.with_new_callback_url(
-            before, _command(move), self._callback_urls, now
-        )
+        token = self._callback_urls.new_token()
+        return _acted(actions.new_callback_url(before, move["step"], token, NOTE, now))
 
     def cancel_for_customer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Cancel the order for its customer."""
@@ -356,8 +355,8 @@ def _message(message: BusMessage) -> Json:
 # What a world consists of
 
 
-def _command(move: Json) -> OperatorCommand:
-    return OperatorCommand(operator=OPERATOR, note=NOTE, step=move["step"])
+def _acted(decided: NextVersion) -> Transition:
+    return transition_of(decided, f"operator/{OPERATOR}")
 
 
 FORMER_ACTIONS = {"hurry": "expedite", "renew": "retry-with-new-key"}

@@ -9,7 +9,6 @@ from engine.decisions.requests import idempotency_key
 from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
-from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Code, step_failed
 from engine.domain.derive import changed
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, UndoInDoubt
@@ -35,6 +34,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, NotClaimable, Outcome
 from engine.domain.submitted_order import OnFailure
+from engine.features.external_events.callback_urls import CallbackUrls
 from tests.support.engine_records import (
     DECLINED,
     HOUR,

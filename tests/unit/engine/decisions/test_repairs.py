@@ -27,7 +27,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
-from engine.features.external_events import with_callback_token
+from engine.features.external_events.steps import with_callback_token
 from tests.support.engine_records import (
     DECLINED,
     KEY,

@@ -51,7 +51,8 @@ from engine.domain.table import (
     undo_pending,
 )
 from engine.domain.verbs import InvalidTransitionError
-from engine.features import conditions, cooldown, external_events, key_generations
+from engine.features import conditions, cooldown, key_generations
+from engine.features.external_events import steps as external_events
 from tests.support.engine_records import (
     DECLINED,
     HOUR,

@@ -13,15 +13,15 @@ from development.settings import app_settings
 from engine.azure.clock import new_callback_token
 from engine.azure.code import CodeService
 from engine.azure.settings import EXPECTED, Settings, SettingsError
-from engine.decisions.callback_actions import question
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain import states
-from engine.domain.callback_urls import CallbackUrls, masked, step_of
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
+from engine.features.external_events.callback_urls import CallbackUrls, masked, step_of
+from engine.features.external_events.content import question
 from engine.http.answers import AnswerBody
 from engine.public_api.callbacks import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
 from engine.workflow import (

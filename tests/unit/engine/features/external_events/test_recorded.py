@@ -1,23 +1,23 @@
 """What the rules decide about an answer from outside, and what they say of it."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
-from engine.decisions import callback_actions
-from engine.decisions.callback_actions import CallbackAnswer
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.operator_actions import OperatorCommand
-from engine.declarations.workflow import LONGEST_WAIT, Workflows
-from engine.domain import callback_urls, states
+from engine.domain import states
 from engine.domain.effects import Answered, Done
-from engine.domain.errors import InvalidError, InvalidLinkError, RefusedError
+from engine.domain.errors import RefusedError
 from engine.domain.events import ExternalRequestCancelled
 from engine.domain.orders import Pending
 from engine.domain.states import Completed, Waiting
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts
-from engine.features.external_events import without_personal_data
+from engine.features.external_events import decide
+from engine.features.external_events.content import question, read
+from engine.features.external_events.decide import ExternalEvent, external_step
+from engine.features.external_events.steps import without_personal_data
 from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, resubmit
 from tests.support.asking import ADA, ASKING, SENT
@@ -36,7 +36,7 @@ def order():
 
 
 def yes(order):
-    return CallbackAnswer(step="pictures", result=SENT.model_dump(mode="json"))
+    return ExternalEvent(step="pictures", result=SENT.model_dump(mode="json"))
 
 
 @pytest.mark.proves("ANS-1")
@@ -48,74 +48,48 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     accepted = steps.accepted_by_service(sent, ask_again_at=NOW, finish_by=NOW)
     for waiting, effect in ((rests, Answered), (accepted, Done)):
         now = orders.with_steps(order, waiting)
-        step = callback_actions.answered(now, yes(order), "grace", NOW).after.step("pictures")
+        step = decide.recorded(now, yes(order), "grace", NOW).after.step("pictures")
         assert step.state == Completed()
         assert isinstance(step.effect, effect)
 
 
 def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(order):
     """The very same one is."""
-    refused = CallbackAnswer(step="pictures", refusal="no camera")
-    failed = callback_actions.answered(order, refused, "grace", NOW).after
-    assert callback_actions.answered(failed, refused, "grace", NOW) is None
+    refused = ExternalEvent(step="pictures", refusal="no camera")
+    failed = decide.recorded(order, refused, "grace", NOW).after
+    assert decide.recorded(failed, refused, "grace", NOW) is None
     with pytest.raises(RefusedError, match="pictures was given up: no camera"):
-        callback_actions.answered(failed, replace(refused, refusal="no time"), "grace", NOW)
+        decide.recorded(failed, replace(refused, refusal="no time"), "grace", NOW)
 
 
 @pytest.mark.proves("ANS-1")
 def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_not(order):
     """An answer by its attempt; a refusal by its words."""
     again = orders.with_steps(order, steps.with_counts(order.step("pictures"), attempts=2))
-    change = callback_actions.answered(again, yes(order), "grace", NOW)
+    change = decide.recorded(again, yes(order), "grace", NOW)
     assert [event.attempt for event in change.entry.events] == [2]
-    refused = CallbackAnswer(step="pictures", refusal="no camera")
-    change = callback_actions.answered(order, refused, "grace", NOW)
+    refused = ExternalEvent(step="pictures", refusal="no camera")
+    change = decide.recorded(order, refused, "grace", NOW)
     assert "no camera" in change.entry.detail
     assert change.entry.events[0].cause == refusal("no camera")
 
 
 def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):
     """Several of them, or none; one that the order does not have too."""
-    with pytest.raises(RefusedError, match="outside: pictures, approval is"):
-        callback_actions.awaiting(order, "check")
-    with pytest.raises(RefusedError, match="outside: none is"):
-        callback_actions.awaiting(orders.having(order, steps=order.steps[:1]), "check")
+    without = orders.having(order, steps=order.steps[:1])
+    for known, names in ((order, ["pictures", "approval"]), (without, [])):
+        with pytest.raises(ActionRefusedError) as refused:
+            external_step(known, "check")
+        assert refused.value.cause.facts["steps"] == names
     with pytest.raises(RefusedError, match="the order has no step other"):
-        callback_actions.answered(order, CallbackAnswer(step="other", result={}), "grace", NOW)
-
-
-def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
-    """The one has a newer version, the other was changed in place."""
-    retired = Workflows(replace(WORKFLOWS.find("asking", 1), version=2))
-    for known, step in ((retired, "pictures"), (WORKFLOWS, "films")):
-        with pytest.raises(RefusedError, match=rf"^asking version 1 has no step {step} in this"):
-            callback_actions.definition_of(order, step, known)
-
-
-def test_an_answer_of_a_step_without_a_model_is_kept_as_it_is(order):
-    """Its fields are those that the step declares."""
-    definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
-    content = {"urls": ["https://pictures.example/1"], "other": 1}
-    assert callback_actions._kept(definition, content) == {"urls": content["urls"]}
-
-
-@pytest.mark.parametrize("more", [0, 1])
-def test_an_answer_may_be_as_long_as_what_a_row_keeps(order, more):
-    """In characters of its JSON."""
-    definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
-    content = {"urls": "x" * (callback_actions.MAX_KEPT - len('{"urls":""}') + more)}
-    if not more:
-        assert callback_actions._kept(definition, content) == content
-        return
-    with pytest.raises(InvalidError, match=f"it can have {callback_actions.MAX_KEPT}"):
-        callback_actions._kept(definition, content)
+        decide.recorded(order, ExternalEvent(step="other", result={}), "grace", NOW)
 
 
 def test_a_question_is_made_from_the_answers_that_its_step_uses(order):
     """Here from how many pictures there are."""
-    seen = callback_actions.answered(order, yes(order), "grace", NOW).after
+    seen = decide.recorded(order, yes(order), "grace", NOW).after
     definition = WORKFLOWS.find("asking", 1).definition("approval")
-    assert callback_actions.question(seen, definition) == {"text": "1 pictures"}
+    assert question(seen, definition) == {"text": "1 pictures"}
 
 
 @pytest.mark.proves("ANS-5")
@@ -132,14 +106,12 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
     """Otherwise it would be kept as poison, with the very data that was erased (engine 30)."""
     pictures = steps.with_rules(order.step("pictures"), personal=("urls",))
     personal = orders.with_steps(order, pictures)
-    recorded = callback_actions.answered(personal, yes(order), "grace", NOW).after
+    recorded = decide.recorded(personal, yes(order), "grace", NOW).after
     erased = orders.with_steps(recorded, without_personal_data(recorded.step("pictures")))
     assert erased != recorded
-    assert callback_actions.answered(erased, yes(order), "grace", NOW) is None
+    assert decide.recorded(erased, yes(order), "grace", NOW) is None
     with pytest.raises(RefusedError):
-        callback_actions.answered(
-            erased, CallbackAnswer(step="pictures", result={"urls": []}), "grace", NOW
-        )
+        decide.recorded(erased, ExternalEvent(step="pictures", result={"urls": []}), "grace", NOW)
 
 
 @pytest.mark.proves("ANS-3")
@@ -147,58 +119,32 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
 def test_an_answer_is_read_although_the_recorded_one_cannot_be_read_any_more(order, recorded):
     """It is another one, and is refused for that (engine 29 b)."""
     done = orders.with_steps(order, steps.completed(order.step("pictures"), result=recorded))
-    answer = callback_actions.read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    answer = read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
     assert answer == yes(order)
     with pytest.raises(RefusedError):
-        callback_actions.answered(done, answer, "grace", NOW)
+        decide.recorded(done, answer, "grace", NOW)
 
 
 def test_an_answer_to_a_step_that_the_order_does_not_have_is_refused(order):
     """Its workflow has it now: it was changed in place."""
     shorter = orders.having(order, steps=order.steps[:1])
-    answer = callback_actions.read(
-        shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None
-    )
+    answer = read(shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
     with pytest.raises(RefusedError):
-        callback_actions.answered(shorter, answer, "grace", NOW)
+        decide.recorded(shorter, answer, "grace", NOW)
 
 
 @pytest.mark.proves("ANS-3")
 @pytest.mark.parametrize("state", [steps.undo_pending, steps.undone, steps.undo_failed])
 def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state):
     """What came of the order since is no reason to refuse what it has recorded (engine 30)."""
-    recorded = callback_actions.answered(order, yes(order), "grace", NOW).after
+    recorded = decide.recorded(order, yes(order), "grace", NOW).after
     by_link = steps.with_rules(recorded.step("pictures"), capability="office", undoable=True)
     by_link = steps.completed(by_link, result=by_link.result)
     undone = orders.undoing(orders.with_steps(recorded, state(by_link)))
-    assert callback_actions.answered(undone, yes(order), "grace", NOW) is None
-    other = CallbackAnswer(step="pictures", result={"urls": []})
+    assert decide.recorded(undone, yes(order), "grace", NOW) is None
+    other = ExternalEvent(step="pictures", result={"urls": []})
     with pytest.raises(RefusedError):
-        callback_actions.answered(undone, other, "grace", NOW)
-
-
-@pytest.mark.proves("ANS-7")
-def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
-    """And never into the past; a reminder says why."""
-    until = NOW + LONGEST_WAIT
-    assert (
-        callback_actions.extended(order, GRACE, until, NOW).after.step("pictures").complete_by
-        == until
-    )
-    for wrong in (until + timedelta(microseconds=1), NOW):
-        with pytest.raises(InvalidError, match="within 30 days"):
-            callback_actions.extended(order, GRACE, wrong, NOW)
-    assert "they called" in callback_actions.reminded(order, GRACE, NOW).entry.detail
-
-
-@pytest.mark.proves("ANS-6")
-def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
-    """Half a character comes from a hostile sender only."""
-    waiting = orders.with_steps(order, steps.with_link(order.step("pictures"), "r"))
-    assert callback_urls.step_of(waiting, "pictures", "r").name == "pictures"
-    for wrong in ("\ud800", "", "R"):
-        with pytest.raises(InvalidLinkError):
-            callback_urls.step_of(waiting, "pictures", wrong)
+        decide.recorded(undone, other, "grace", NOW)
 
 
 @pytest.mark.proves("SCH-12")

@@ -35,14 +35,19 @@ class CallbackUrls:
 
     def of(self, order_id: str, step: Step) -> str | None:
         """Return the URL by which the step is completed; None if it has no token."""
-        return callback_url(self.address, order_id, step)
+        return url_of(self.address, order_id, step)
 
 
-def callback_url(address: str | None, order_id: str, step: Step) -> str | None:
-    """Return the URL that completes the step, at the app's address; None without a token."""
+def url_of(address: str | None, order_id: str, step: Step) -> str | None:
+    """Return the URL of the step at the app's address; None without an address or a token."""
     if address is None or step.callback_token is None:
         return None
-    return f"{address}/api/answers/{order_id}/{step.name}?token={step.callback_token}"
+    return callback_url(address, order_id, step.name, step.callback_token)
+
+
+def callback_url(address: str, order_id: str, step: str, token: str) -> str:
+    """Return the URL by which this token completes the step, at the app's address."""
+    return f"{address}/api/answers/{order_id}/{step}?token={token}"
 
 
 def step_of(order: OrderAggregate, name: str, token: str) -> Step:

@@ -20,7 +20,7 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import ERASED
-from engine.features import external_events as events
+from engine.features.external_events import steps as events
 from tests.support.engine_records import (
     DECLINED,
     HOUR,

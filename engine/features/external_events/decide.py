@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from engine.decisions.drafts import Draft, NextVersion, after_answer
-from engine.decisions.errors import CausedError
+from engine.decisions.errors import ActionRefusedError, CausedError, refused_in_words
+from engine.decisions.transitions import Transition, transition_of
 from engine.decisions.undo import after_failure
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -33,7 +34,7 @@ from engine.domain.states import (
     UndoFailed,
 )
 from engine.domain.steps import Step
-from engine.features import external_events
+from engine.features.external_events import steps
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,28 +69,23 @@ def record(order: OrderAggregate, event: ExternalEvent, now: datetime) -> NextVe
         return None
     if cause := why_closed(order, step):
         raise EventNotAcceptedError(cause)
-    after, recorded = _recorded(step, event)
-    draft = after_answer(order, step, after, recorded, now)
+    after, history_event = _recorded(step, event)
+    draft = after_answer(order, step, after, history_event, now)
     if isinstance(after.state, Failed) and not order.is_undo:
         return after_failure(draft)
     return _go_on(draft)
 
 
-def _is_known(step: Step, event: ExternalEvent) -> bool:
-    """Whether the same was recorded already, whatever became of the step since.
+def recorded(
+    order: OrderAggregate, event: ExternalEvent, actor: str, now: datetime
+) -> Transition | None:
+    """Return the change by which this actor's event is recorded; None as `record` does.
 
-    It may have come by an agent's reply, too. If the recorded result is erased, this one is
-    compared after the same erasure.
+    Raises `RefusedError`, which says why the event changes nothing.
     """
-    if event.result is not None:
-        erased = external_events.erased_result(step, event.result)
-        known = {digest_of(event.result), digest_of(erased)}
-        return step.result is not None and digest_of(step.result) in known
-    return step.cause is not None and step.cause.digest == _refusal(event).digest
-
-
-def _refusal(event: ExternalEvent) -> Cause:
-    return Cause(Code.REFUSED, {"detail": event.refusal})
+    with refused_in_words():
+        decided = record(order, event, now)
+    return transition_of(decided, actor) if decided else None
 
 
 def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
@@ -116,14 +112,43 @@ def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
     return None
 
 
+def external_step(order: OrderAggregate, name: str) -> Step:
+    """Return the step of this name that an external event completes.
+
+    Raises `ActionRefusedError` if there is none.
+    """
+    step = order.step(name)
+    if step is None or not step.is_external:
+        external = [step.name for step in order.steps if step.is_external]
+        raise ActionRefusedError(Cause(Code.NOT_EXTERNAL, {"step": name, "steps": external}))
+    return step
+
+
+def _is_known(step: Step, event: ExternalEvent) -> bool:
+    """Whether the same was recorded already, whatever became of the step since.
+
+    It may have come by an agent's reply, too. If the recorded result is erased, this one is
+    compared after the same erasure.
+    """
+    if event.result is not None:
+        erased = steps.erased_result(step, event.result)
+        known = {digest_of(event.result), digest_of(erased)}
+        return step.result is not None and digest_of(step.result) in known
+    return step.cause is not None and step.cause.digest == _refusal(event).digest
+
+
+def _refusal(event: ExternalEvent) -> Cause:
+    return Cause(Code.REFUSED, {"detail": event.refusal})
+
+
 def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, HistoryEvent]:
     if event.refusal is None:
-        completed = external_events.complete_by_event(step, event.result or {})
+        completed = steps.complete_by_event(step, event.result or {})
         recorded = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
         return completed, recorded
     cause = _refusal(event)
     if isinstance(step.state, ConditionPending):
-        early = external_events.refuse_early(step, cause)
+        early = steps.refuse_early(step, cause)
         return early, EarlyRefusalRecorded(step=step.name, cause=cause)
     # A call that asks again for accepted work may come after its refusal: unless the service would
     # refuse its key again, it may do the work then.

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.domain import events as e
 from engine.domain.causes import MAX_LENGTH, Cause, Code
 from engine.domain.effects import Answered, Done, InDoubt, NotDone
@@ -23,6 +22,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import ERASED, OnFailure
+from engine.features.external_events.decide import EventNotAcceptedError, ExternalEvent, record
 from tests.support.engine_records import (
     DECLINED,
     HOUR,

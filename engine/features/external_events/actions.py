@@ -1,0 +1,73 @@
+"""What operators do about an external event: remind, move its deadline, make a new callback URL.
+
+Each needs the order alone, and raises `ActionRefusedError` where it makes no sense.
+"""
+
+from datetime import datetime
+
+from engine.decisions.drafts import NextVersion, next_version
+from engine.decisions.errors import ActionRefusedError
+from engine.declarations.workflow import LONGEST_WAIT
+from engine.domain.causes import Cause, Code
+from engine.domain.errors import InvalidError
+from engine.domain.events import Action, DeadlineMoved, StepActionTaken
+from engine.domain.orders import OrderAggregate
+from engine.domain.states import PATTERN_STATE, AwaitingExternalEvent
+from engine.domain.steps import Step, StepIn
+from engine.features.external_events.decide import external_step, why_closed
+from engine.features.external_events.steps import move_deadline, with_callback_token
+
+
+def extend_deadline(
+    order: OrderAggregate, name: str, until: datetime, note: str, now: datetime
+) -> NextVersion:
+    """Await the event until this time, which may be earlier than before (ANS-7).
+
+    The deadline of an order on hold moves when the order is released (OPR-7). Raises `InvalidError`
+    for a time that is over or too far.
+    """
+    step = _awaited_step(order, name)
+    if order.hold:
+        raise ActionRefusedError(Cause(Code.DEADLINE_ON_HOLD, {"by": order.hold.by}))
+    if not now < until <= now + LONGEST_WAIT:
+        raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])
+    moved = order.with_steps(move_deadline(step, until))
+    taken = DeadlineMoved(action=Action.EXTEND_DEADLINE, step=name, note=note, until=until)
+    return next_version(order, moved, now, (taken,))
+
+
+def remind(order: OrderAggregate, name: str, note: str, now: datetime) -> NextVersion:
+    """Record the reminder, from which its messages follow; the deadline stays (ANS-7)."""
+    _awaited_step(order, name)
+    taken = StepActionTaken(action=Action.REMIND, step=name, note=note)
+    return next_version(order, order, now, (taken,))
+
+
+def new_callback_url(
+    order: OrderAggregate, name: str, token: str, note: str, now: datetime
+) -> NextVersion:
+    """Give the step this token, also before its turn, which ends the former URL (ANS-6).
+
+    The history does not have the token.
+    """
+    renewed = order.with_steps(with_callback_token(_open_step(order, name), token))
+    taken = StepActionTaken(action=Action.NEW_CALLBACK_URL, step=name, note=note)
+    return next_version(order, renewed, now, (taken,))
+
+
+def _open_step(order: OrderAggregate, name: str) -> Step:
+    """Return the external step of this name if an event to it counts now."""
+    step = external_step(order, name)
+    if cause := why_closed(order, step):
+        raise ActionRefusedError(cause)
+    return step
+
+
+def _awaited_step(order: OrderAggregate, name: str) -> StepIn[AwaitingExternalEvent]:
+    """Return the step of this name if its event is awaited now."""
+    step = _open_step(order, name)
+    for awaited in order.in_state(AwaitingExternalEvent):
+        if awaited.name == name:
+            return awaited
+    facts = {"step": name, "state": str(PATTERN_STATE[type(step.state)])}
+    raise ActionRefusedError(Cause(Code.EVENT_NOT_AWAITED_YET, facts))

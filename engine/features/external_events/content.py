@@ -1,0 +1,55 @@
+"""The question of a step and the content of an event to it, as the workflow declares them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.decisions.requests import results_for
+from engine.decisions.results import definition_of, kept
+from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.orders import OrderAggregate
+from engine.features.external_events.decide import ExternalEvent
+
+
+def question(order: OrderAggregate, definition: StepDefinition) -> Mapping[str, Any]:
+    """Return what is asked of somebody outside; raises `RefusedError` if it cannot be made."""
+    try:
+        return definition.request(order.submitted, results_for(order, definition))
+    except Exception as error:
+        raise RefusedError(f"the question of {definition.name} cannot be made") from error
+
+
+def read(
+    order: OrderAggregate,
+    step: str,
+    workflows: Workflows,
+    content: Mapping[str, Any] | None,
+    refusal: str | None,
+) -> ExternalEvent:
+    """Return the event with its result as it is kept, or with a refusal instead of a result.
+
+    A result with the same values as the recorded one is returned as it is recorded (ANS-3). Raises
+    `InvalidError` with every fault, and as `definition_of` does.
+    """
+    if content is None:
+        return ExternalEvent(step=step, refusal=refusal)
+    definition = definition_of(order, step, workflows)
+    result, found = kept(definition, content), order.step(step)
+    recorded = found.result if found else None
+    is_same = _is_same(definition, recorded, result)
+    return ExternalEvent(step=step, result=recorded if is_same else result)
+
+
+def _is_same(
+    definition: StepDefinition, recorded: Mapping[str, Any] | None, result: Mapping[str, Any]
+) -> bool:
+    """Whether the recorded result of a step, read like an event's, has the values of this one.
+
+    An agent's reply is recorded as its service wrote it: without defaults, and with times as text.
+    """
+    if recorded is None:
+        return False
+    try:
+        return kept(definition, recorded) == result
+    except InvalidError:  # it was erased, or recorded by another version of the app
+        return False
