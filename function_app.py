@@ -14,10 +14,12 @@ from bootstrap.engine import Engine, build_engine
 from bootstrap.operations import Operations
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
+from engine.http.external_events import callback_routes
 from engine.http.openapi import Route
 from engine.pages.triggers import Pages, page_functions
-from engine.public_api.triggers import callback_routes, endpoint_routes, external_event_functions
+from engine.public_api.triggers import endpoint_routes
 from engine.runtime.api import http_functions
+from engine.runtime.external_events import external_event_functions
 from engine.runtime.logs import show_fields
 from operations.alerts.triggers import alert_functions, notification_functions
 from operations.api.triggers import operator_routes, poison_functions, retention_functions
@@ -45,7 +47,7 @@ def functions(
         app.register_functions(agent_functions(engine.agent(agent), engine.unread))
     app.register_functions(supervisor_functions(engine.supervisor))
     if engine.business.waits_for_answers:
-        app.register_functions(external_event_functions(engine.answer_inbox))
+        app.register_functions(external_event_functions(engine.external_event_inbox))
     app.register_functions(
         alert_functions(
             operations.incoming_alerts,

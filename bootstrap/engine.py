@@ -18,12 +18,13 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
 from engine.features.external_events.callback_urls import CallbackUrls
-from engine.public_api.callbacks import CallbackService, WrongTries
-from engine.public_api.inbox import AnswerInbox
+from engine.http.external_events import CallbackService
 from engine.public_api.service import CustomerService
+from engine.runtime.external_events import ExternalEventInbox
 from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.agent_health import AgentHealthLog
 from engine.storage.clock_guard import ClockGuard
+from engine.storage.external_events import WrongTries
 from engine.storage.figures import FiguresLog, Tally
 from engine.storage.orders import OrderStore
 from engine.storage.poison import PoisonStore
@@ -294,9 +295,9 @@ class Engine:
         )
 
     @cached_property
-    def answer_inbox(self) -> AnswerInbox:
-        """Takes answers off the queue."""
-        return AnswerInbox(
+    def external_event_inbox(self) -> ExternalEventInbox:
+        """Takes external events off the queue."""
+        return ExternalEventInbox(
             unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
             unread=self.unread,

@@ -16,13 +16,13 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from engine.alerts.events import NEWS
 from engine.azure.settings import Settings
 from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Application
 from engine.domain.keys import buckets
 from engine.domain.messages import Submission, decode, json_text
+from engine.features.external_events.notifications import NEWS
 from operations.api.answers import AnswerRequest
 from operations.api.requests import ActRequest
 from operations.api.views import OrderView

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic import AwareDatetime
 
@@ -16,29 +16,17 @@ from engine.decisions.operator_actions import possible
 from engine.decisions.transitions import HistoryEntry, OperatorEvent
 from engine.domain.causes import group_of
 from engine.domain.clocks import ClockSkew
-from engine.domain.events import (
-    Action,
-    HistoryEvent,
-    OrderEnded,
-    StepActionTaken,
-    StepStarted,
-    WorkflowChanged,
-)
+from engine.domain.events import OrderEnded, WorkflowChanged
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.orders import OrderAggregate
-from engine.domain.states import AwaitingExternalEvent, UndoFailed, UndoPending
+from engine.domain.states import UndoFailed, UndoPending
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, STATUS_INFO, OrderStatus
-from engine.domain.steps import Step
 from engine.words.causes import words_of
 from engine.words.history import words_of_event
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
-ANSWER_AWAITED = "OrderProcessing.AnswerAwaited"
-ANSWER_REMINDED = "OrderProcessing.AnswerReminded"
-NEWS = (ANSWER_AWAITED, ANSWER_REMINDED)
-"""The events that are no alerts, which operators need not see."""
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
 
 TYPES = (
@@ -104,50 +92,6 @@ def of(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
             alert := STATUS_INFO[OrderStatus(event.outcome)].alert
         ):
             yield _order_ended(alert, after, event, entry.at)
-
-
-def awaited(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
-    """Yield the events by which others learn of what is awaited from outside (ANS-7).
-
-    They are no alerts, and have neither the question nor the link.
-    """
-    for event, step in asks_in(after, entry):
-        yield OperatorEvent(
-            event_id=f"{after.order_id}:{after.version}:{step.name}",
-            type=ANSWER_REMINDED if is_reminder(event, step) else ANSWER_AWAITED,
-            subject=f"{ABOUT_ORDER}{after.order_id}",
-            at=entry.at,
-            data={
-                "orderId": after.order_id,
-                "step": step.name,
-                "until": step.complete_by.isoformat() if step.complete_by else None,
-            }
-            | _asks_for(),
-        )
-
-
-def asks_in(
-    after: OrderAggregate, entry: HistoryEntry
-) -> Iterator[tuple[StepStarted | StepActionTaken, Step]]:
-    """Yield the history events by which somebody outside is asked, each with its step."""
-    for event in entry.events:
-        if _is_request(event):
-            step = after.step(event.step)
-            if step and isinstance(step.state, AwaitingExternalEvent):
-                yield event, step
-
-
-def _is_request(event: HistoryEvent) -> TypeGuard[StepStarted | StepActionTaken]:
-    if isinstance(event, StepActionTaken):
-        return event.action in (Action.REMIND, Action.EXTEND_DEADLINE)
-    return isinstance(event, StepStarted)
-
-
-def is_reminder(event: StepStarted | StepActionTaken, step: Step) -> bool:
-    """Whether the answer was asked for before, and is asked for again."""
-    if isinstance(event, StepActionTaken):
-        return event.action is Action.REMIND
-    return step.counts.failures > 0
 
 
 def _order_ended(

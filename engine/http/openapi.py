@@ -19,7 +19,7 @@ from pydantic.json_schema import (
 )
 
 from engine.domain.keys import ORDER_ID
-from engine.http.models import Parameters, Problem, View
+from engine.http.models import Parameters, Problem, RequestBody, View
 
 Schema = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -129,20 +129,21 @@ def description(routes: Sequence[Route]) -> Schema:
     }
 
 
-def _titles(base: type[View] = View) -> Iterator[tuple[str, str]]:
-    """Yield the name of each view with a title, and the title."""
-    for view in base.__subclasses__():
-        if title := view.model_config.get("title"):
-            yield view.__name__, title
-        yield from _titles(view)
+def _titles(*bases: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each model with a title below these, and the title."""
+    for base in bases:
+        for model in base.__subclasses__():
+            if title := model.model_config.get("title"):
+                yield model.__name__, title
+            yield from _titles(model)
 
 
 class _Titled(GenerateJsonSchema):
-    """Names the schema of a view by its title, which stays when the class gets another name."""
+    """Names the schema of a model by its title, which stays when the class gets another name."""
 
     def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
         core_ref, mode = core_mode_ref
-        titles = dict(_titles())
+        titles = dict(_titles(RequestBody, View))
         titled = re.sub(r"\w+(?=:)", lambda name: titles.get(name[0], name[0]), core_ref)
         return super().get_defs_ref((CoreRef(titled), mode))
 

@@ -1,19 +1,12 @@
 """The endpoints of the workflows over HTTP: each has routes of its own, with its own level."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
-import azure.functions as func
-
 from engine.declarations.business import EndpointDefinition
-from engine.domain.messages import ANSWERS
 from engine.http.openapi import Route
-from engine.public_api.callbacks import CallbackService
-from engine.public_api.inbox import AnswerInbox
 from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.public_api.service import CustomerService
-from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 
 
 def endpoint_routes(
@@ -21,32 +14,6 @@ def endpoint_routes(
 ) -> list[Route]:
     """Return the routes of all endpoints; a workflow without an endpoint has none."""
     return [route for endpoint in endpoints for route in _of(customers, endpoint)]
-
-
-def callback_routes(callbacks: CallbackService) -> list[Route]:
-    """Return the routes of callback URLs, which need no key: each carries a token of its own."""
-    place = "api/answers/{orderId}/{step}"
-    also = (403, 429)
-    return [
-        Route("customers_question", "GET", place, callbacks.show, open=True, also_refuses=also),
-        Route("customers_answer", "POST", place, callbacks.answer, open=True, also_refuses=also),
-    ]
-
-
-def external_event_functions(inbox: AnswerInbox) -> func.Blueprint:
-    """Return the function that takes answers off their queue."""
-    triggers = Functions()
-
-    @triggers.service_bus_queue_trigger(
-        arg_name="message", queue_name=ANSWERS, connection="ServiceBus"
-    )
-    async def customers_answers(message: func.ServiceBusMessage) -> None:
-        take = partial(
-            inbox.take, message.get_body(), message.correlation_id or None, on_bus(message)
-        )
-        await retry_while_unavailable("customers_answers", take)
-
-    return triggers
 
 
 def _of(customers: CustomerService, endpoint: EndpointDefinition) -> Iterator[Route]:

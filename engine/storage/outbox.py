@@ -26,7 +26,8 @@ from engine.domain.messages import OPERATORS, BusMessage
 from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import STATUS_INFO, OrderStatus
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.features.external_events.callback_urls import url_of
+from engine.features.external_events.notifications import operator_events
+from engine.storage import external_events
 from engine.storage.tables import RowMapper
 from engine.words.causes import words_of
 
@@ -50,7 +51,7 @@ def notices_of(
     """
     if after.reply_to is None:
         return
-    events = chain(_events(before, after, entry), _awaited(after, entry, address))
+    events = chain(_events(before, after, entry), external_events.notices(after, entry, address))
     for number, (event, more) in enumerate(events):
         notice_id = f"{after.order_id}:{after.version}:{number}"
         body = {
@@ -99,24 +100,13 @@ def _notice_of(end: OrderStatus) -> str:
     return STATUS_INFO[end].notice or str(end)
 
 
-def _awaited(
-    after: OrderAggregate, entry: HistoryEntry, address: str | None
-) -> Iterator[tuple[str, dict[str, str | None]]]:
-    """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
-    for request, step in alerts.asks_in(after, entry):
-        event = "answer-reminded" if alerts.is_reminder(request, step) else "answer-awaited"
-        until = step.complete_by.isoformat() if step.complete_by else None
-        url = url_of(address, after.order_id, step)
-        yield event, {"step": step.name, "until": until, "callbackUrl": url}
-
-
 def rows_of(transition: Transition, address: str | None = None) -> Iterator[IndexRow]:
     """Yield the outbox rows of a change: its alerts, and its notices to the sender.
 
     The app is at this address.
     """
     before, after = transition.before, transition.after
-    for event in (*alerts.of(after, transition.entry), *alerts.awaited(after, transition.entry)):
+    for event in (*alerts.of(after, transition.entry), *operator_events(after, transition.entry)):
         yield of_event(after.order_id, event)
     for notice in notices_of(before, after, transition.entry, address):
         yield of_notice(notice, transition.entry.at)

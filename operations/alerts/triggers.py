@@ -5,9 +5,9 @@ from functools import partial
 
 import azure.functions as func
 
-from engine.alerts.events import NEWS
 from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import InvalidError
+from engine.features.external_events.notifications import NEWS
 from engine.runtime.functions import (
     Functions,
     on_storage_queue,

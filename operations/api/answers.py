@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from engine.decisions.drafts import NextVersion
 from engine.decisions.errors import refused_in_words
@@ -22,7 +22,7 @@ from engine.features.external_events import actions, decide
 from engine.features.external_events.callback_urls import CallbackUrls, callback_url
 from engine.features.external_events.content import question, read
 from engine.features.external_events.steps import without_personal_data
-from engine.http.answers import AnswerBody, AnswerTaken
+from engine.http.external_events import EventBody, EventReceipt
 from engine.http.models import View
 from engine.storage.unit_of_work import UnitOfWork
 from engine.words.causes import words_of
@@ -35,9 +35,10 @@ Decide = Callable[[OrderAggregate, datetime], NextVersion]
 """Decides an action on an order as it is at this time."""
 
 
-class AnswerRequest(AnswerBody):
+class AnswerRequest(EventBody):
     """The body of an answer to a step, from an operator."""
 
+    model_config = ConfigDict(title="AnswerRequest")
     operator: Annotated[Text, Field(max_length=80)]
 
 
@@ -90,7 +91,7 @@ class AnswerService:
     callback_urls: CallbackUrls | None = None
     """Makes new callback URLs; None where there are none."""
 
-    async def answer(self, order_id: str, step: str, request: AnswerRequest) -> AnswerTaken:
+    async def answer(self, order_id: str, step: str, request: AnswerRequest) -> EventReceipt:
         """Answer a step of an order, for somebody outside (ANS-1, ANS-3).
 
         Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
@@ -105,9 +106,9 @@ class AnswerService:
 
         decision = await self.unit_of_work.run(order_id, record)
         if decision is None:
-            return AnswerTaken(order_id=order_id, step=step, status="known")
+            return EventReceipt(order_id=order_id, step=step, status="known")
         log.info("operators.answered", extra={"order_id": order_id, "step": step})
-        return AnswerTaken(order_id=order_id, step=step, status="recorded")
+        return EventReceipt(order_id=order_id, step=step, status="recorded")
 
     async def show(self, order_id: str, step: str) -> QuestionView:
         """Show what a step asks of somebody outside, without personal data (ANS-5).

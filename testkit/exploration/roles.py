@@ -16,8 +16,7 @@ from engine.domain import messages
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.features.external_events.callback_urls import CallbackUrls
-from engine.http.answers import AnswerBody
-from engine.public_api.callbacks import CallbackToken
+from engine.http.external_events import CallbackToken, EventBody
 from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
 from operations.api.answers import AnswerRequest, AnswerService
@@ -169,10 +168,10 @@ class ExploredApp(Engine):
     async def call_back(self, job: Job) -> None:
         """Answer a step over its link, as its service does."""
         if job.kind == CALL_BACK:
-            body = AnswerBody(answer=dict(self.deployed.answer_of(job.step)))
+            body = EventBody(answer=dict(self.deployed.answer_of(job.step)))
         else:
-            body = AnswerBody(refusal=REFUSAL)
-        await self.callback_service.answer(job.body, job.step, body, CallbackToken(token=job.token))
+            body = EventBody(refusal=REFUSAL)
+        await self.callback_service.record(job.body, job.step, body, CallbackToken(token=job.token))
 
     async def settle(self, job: Job) -> None:
         """Say what an operator found out about a step in doubt."""

@@ -8,9 +8,9 @@ from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 
 from engine.alerts import events as alerts
-from engine.alerts.events import ANSWER_AWAITED, ANSWER_REMINDED
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.keys import bucket_of
+from engine.features.external_events.notifications import EVENT_AWAITED, EVENT_REMINDED, NEWS
 from engine.storage import outbox
 from engine.storage.alert_log import AlertLog
 from engine.storage.order_rows import state_record
@@ -43,7 +43,7 @@ def snapshot(environment, order):
 
 def events(environment):
     """The events about answers that were published, with what they say."""
-    found = [event for event in environment._world.events.published if event.type in alerts.NEWS]
+    found = [event for event in environment._world.events.published if event.type in NEWS]
     assert [event.subject for event in found] == [
         f"orders/{event.data['orderId']}" for event in found
     ]
@@ -68,9 +68,9 @@ def test_whoever_subscribes_learns_what_is_awaited_and_of_every_reminder():
     environment, _ = begun()
     until = environment.now + 5 * DAYS
     environment.advance(minutes=1)
-    assert events(environment) == [(ANSWER_AWAITED, "pictures", until.isoformat())]
+    assert events(environment) == [(EVENT_AWAITED, "pictures", until.isoformat())]
     environment.advance(days=5)
-    assert [event[0] for event in events(environment)] == [ANSWER_AWAITED, ANSWER_REMINDED]
+    assert [event[0] for event in events(environment)] == [EVENT_AWAITED, EVENT_REMINDED]
     published = repr(environment._world.events.published)
     assert "Ada" not in published
     assert "right" not in published
@@ -155,7 +155,7 @@ async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
         for function in triggers.get_functions()
         if function.get_function_name() == "alerts_record"
     )
-    for kind in (ANSWER_AWAITED, ANSWER_REMINDED, alerts.STALLED):
+    for kind in (EVENT_AWAITED, EVENT_REMINDED, alerts.STALLED):
         event = {
             "specversion": "1.0",
             "id": kind,
@@ -182,7 +182,7 @@ def test_an_operator_waits_longer_for_an_answer():
     assert "wait-extended: pictures until 2026-01-25 09:00:00 UTC: they are away" in order.history
     environment.advance(days=6)
     assert snapshot(environment, order).step("pictures").counts.failures == 0
-    assert events(environment)[-1] == (ANSWER_AWAITED, "pictures", until.isoformat())
+    assert events(environment)[-1] == (EVENT_AWAITED, "pictures", until.isoformat())
     environment.advance(days=15)
     assert snapshot(environment, order).step("pictures").counts.failures == 1
 

@@ -26,7 +26,7 @@ from engine.domain.states import STATES, SkipReason
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import OnFailure
-from engine.public_api.inbox import QueuedAnswer
+from engine.runtime.external_events import QueuedEvent
 from engine.storage.order_rows import order_of, state_record
 from engine.storage.orders import columns_of_record, of_transition, record_of
 from engine.storage.outbox import EVENT
@@ -57,7 +57,7 @@ MODELS = (
     OrderReady,
     AgentRequest,
     AgentReply,
-    QueuedAnswer,
+    QueuedEvent,
     OperatorRequest,
     BulkRequest,
     Purchase,
@@ -94,7 +94,7 @@ EXAMPLES = {
         "completeBy": "2026-01-31T08:15:00Z",
         "result": {"a": 1},
     },
-    QueuedAnswer: {"orderId": ORDER_ID, "step": "payment", "answer": {"a": None}},
+    QueuedEvent: {"orderId": ORDER_ID, "step": "payment", "answer": {"a": None}},
     OperatorRequest: {"operator": "grace", "note": "mended"},
     BulkRequest: {
         "operator": "grace",

@@ -8,6 +8,7 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.domain.statuses import STATUS_INFO
+from engine.features.external_events import notifications
 from functions_alone.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent
@@ -146,7 +147,8 @@ def test_every_condition_has_a_row_that_says_what_to_do():
 
 def types_of_events():
     """The types of all events that the topic gets: alerts, and news for others."""
-    named = {value for value in vars(alerts).values() if str(value).startswith("OrderProcessing.")}
+    names = {**vars(alerts), **vars(notifications)}
+    named = {value for value in names.values() if str(value).startswith("OrderProcessing.")}
     return named | {meaning.alert for meaning in STATUS_INFO.values() if meaning.alert}
 
 
@@ -162,7 +164,9 @@ def test_every_type_of_alert_has_a_section_that_says_what_to_do():
     part = part_of_operate("What each alert means", "##")
     sections = re.split(r"^### ", part, flags=re.MULTILINE)[1:]
     described = [re.findall(r"^`([\w.]+)`: ", text, re.MULTILINE) for text in sections]
-    assert sorted(described) == sorted([name] for name in types_of_events() - set(alerts.NEWS))
+    assert sorted(described) == sorted(
+        [name] for name in types_of_events() - set(notifications.NEWS)
+    )
     assert sorted(described) == sorted([name] for name in alerts.TYPES)
 
 

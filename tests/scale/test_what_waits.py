@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from engine.alerts.events import NEWS, STALLED
+from engine.alerts.events import STALLED
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.domain.work_index import WorkItemKind, all_of
+from engine.features.external_events.notifications import NEWS
 from engine.workflow import Workflow, application
 from testkit import OrderUnderTest, WorkflowTestEnvironment
 from testkit.environment import BEGINS

@@ -14,9 +14,9 @@ import azure.functions as func
 import pytest
 from azure.storage.queue.aio import QueueClient
 
-import engine.public_api.triggers
 import operations.api.triggers
 import shop.triggers
+from engine.http.external_events import callback_routes
 from engine.http.openapi import description
 from engine.runtime.api import http_functions
 from functions_alone.tests.support.waiting import PATIENCE_SECONDS, eventually
@@ -53,7 +53,7 @@ def declared():
     made = app(in_memory())
     return [
         *shop.triggers.routes(made.engine.customers),
-        *engine.public_api.triggers.callback_routes(made.engine.callback_service),
+        *callback_routes(made.engine.callback_service),
         *operations.api.triggers.operator_routes(made.operations.services),
     ]
 

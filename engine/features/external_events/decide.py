@@ -36,6 +36,9 @@ from engine.domain.states import (
 from engine.domain.steps import Step
 from engine.features.external_events import steps
 
+ACTOR = "outside"
+"""The actor of an event from outside in the history: nobody knows more of them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExternalEvent:

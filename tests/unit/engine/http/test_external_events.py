@@ -22,8 +22,8 @@ from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.features.external_events.callback_urls import CallbackUrls, masked, step_of
 from engine.features.external_events.content import question
-from engine.http.answers import AnswerBody
-from engine.public_api.callbacks import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
+from engine.http.external_events import CallbackToken, EventBody
+from engine.storage.external_events import MOST_TRIES, WITHIN
 from engine.workflow import (
     Agent,
     Call,
@@ -102,7 +102,7 @@ def over(environment, order, step="pictures", right=None, **content):
     """Answer over the link, which is right unless the test gives another one."""
     given = CallbackToken(token=right or right_of(environment, order, step))
     service = environment._world.engine.callback_service
-    taken = environment._world.run(service.answer(order.id, step, AnswerBody(**content), given))
+    taken = environment._world.run(service.record(order.id, step, EventBody(**content), given))
     return taken.status
 
 
@@ -501,24 +501,6 @@ def test_who_guesses_at_an_order_is_turned_away_before_it_is_read():
     assert over(environment, other, answer=URLS) == "recorded"
     environment.advance(seconds=WITHIN.total_seconds())
     assert over(environment, order, answer=URLS) == "recorded"
-
-
-def test_wrong_tries_are_counted_for_so_many_orders_and_no_more():
-    """The order that was counted longest ago is forgotten first."""
-    now = [NOW]
-    tries = WrongTries(clock=lambda: now[0])
-    for _ in range(MOST_TRIES):
-        tries.add("first")
-    with pytest.raises(TooManyTriesError):
-        tries.check("first")
-    for number in range(MOST_ORDERS):
-        tries.add(str(number))
-    tries.check("first")
-    assert len(tries._times) == MOST_ORDERS
-    for passed in range(MOST_TRIES):
-        now[0] = NOW + timedelta(minutes=passed * 5)
-        tries.add("slow")
-    tries.check("slow")
 
 
 # The address of the app

@@ -1,10 +1,12 @@
-"""Takes answers from outside off the queue `answers`: who may send there needs no link (ANS-9)."""
+"""External events off the queue `answers`: who may send there needs no callback URL (ANS-9)."""
 
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated
 
+import azure.functions as func
 from pydantic import Field
 
 from engine.decisions.errors import refused_in_words
@@ -15,25 +17,25 @@ from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepNa
 from engine.domain.orders import OrderAggregate
 from engine.features.external_events import decide
 from engine.features.external_events.content import read
-from engine.http.answers import AnswerBody
+from engine.http.external_events import EventBody
 from engine.ports import Bus, Clock
-from engine.public_api.callbacks import ACTOR
+from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger(__name__)
 
-MOST_TRIES = 9
-"""How often an answer comes again whose order cannot be loaded: after 1, 2, 4 … 256 seconds."""
+MAX_REDELIVERIES = 9
+"""How often an event comes again whose order cannot be loaded: after 1, 2, 4 … 256 seconds."""
 
 
-class QueuedAnswer(AnswerBody, Message):
+class QueuedEvent(EventBody, Message):
     """A message on the queue `answers`."""
 
     order_id: OrderId
     step: StepName
-    again: Annotated[int, Field(ge=0, le=MOST_TRIES)] = 0
+    again: Annotated[int, Field(ge=0, le=MAX_REDELIVERIES)] = 0
     """How often it was put off, because its order was not recorded yet or could not be read."""
 
     def schedule_redelivery(self, now: datetime) -> BusMessage:
@@ -50,8 +52,8 @@ class QueuedAnswer(AnswerBody, Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerInbox:
-    """Records the answers that messages hold, or keeps those as poison with their reasons."""
+class ExternalEventInbox:
+    """Records the events that messages hold, or keeps those as poison with their reasons."""
 
     unit_of_work: UnitOfWork
     workflows: Workflows
@@ -61,12 +63,12 @@ class AnswerInbox:
     clock: Clock
 
     async def take(self, body: bytes, correlation_id: str | None, arrival: Arrival) -> None:
-        """Record the answer of one message.
+        """Record the event of one message.
 
         Raises `UnavailableError` if the message should be delivered again.
         """
         try:
-            message = decode(QueuedAnswer, body)
+            message = decode(QueuedEvent, body)
         except InvalidError as fault:
             delivered = ReceivedMessage(
                 queue=ANSWERS, body=body, correlation_id=correlation_id, arrival=arrival
@@ -76,26 +78,42 @@ class AnswerInbox:
         try:
             await self._record(message)
         except (UnknownOrderError, UnreadableRowError) as not_loaded:
-            if message.again < MOST_TRIES:
+            if message.again < MAX_REDELIVERIES:
                 await self.bus.send([message.schedule_redelivery(self.clock())])
                 return
             await self._reject(message, body, str(not_loaded), arrival)
         except (InvalidError, RefusedError) as fault:
             await self._reject(message, body, str(fault), arrival)
 
-    async def _record(self, message: QueuedAnswer) -> None:
+    async def _record(self, message: QueuedEvent) -> None:
         def record(order: OrderAggregate, now: datetime) -> Transition | None:
             with refused_in_words():
                 decide.external_step(order, message.step)
             event = read(order, message.step, self.workflows, message.answer, message.refusal)
-            return decide.recorded(order, event, ACTOR, now)
+            return decide.recorded(order, event, decide.ACTOR, now)
 
         if await self.unit_of_work.run(message.order_id, record):
             about = {"order_id": message.order_id, "step": message.step}
             log.info("customers.answered", extra=about)
 
-    async def _reject(self, message: QueuedAnswer, body: bytes, why: str, arrival: Arrival) -> None:
+    async def _reject(self, message: QueuedEvent, body: bytes, why: str, arrival: Arrival) -> None:
         # Why is in the poison row alone: it may repeat what the sender or another outsider wrote.
         about = {"order_id": message.order_id, "step": message.step}
         log.warning("customers.answer_rejected", extra=about)
         await self.poison.put(ANSWERS, body, why, arrival, message.order_id)
+
+
+def external_event_functions(inbox: ExternalEventInbox) -> func.Blueprint:
+    """Return the function that takes external events off their queue."""
+    triggers = Functions()
+
+    @triggers.service_bus_queue_trigger(
+        arg_name="message", queue_name=ANSWERS, connection="ServiceBus"
+    )
+    async def customers_answers(message: func.ServiceBusMessage) -> None:
+        take = partial(
+            inbox.take, message.get_body(), message.correlation_id or None, on_bus(message)
+        )
+        await retry_while_unavailable("customers_answers", take)
+
+    return triggers

@@ -8,7 +8,7 @@ import pytest
 
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.messages import ANSWERS
-from engine.public_api.inbox import MOST_TRIES
+from engine.runtime.external_events import MAX_REDELIVERIES
 from engine.storage.orders import OrderStore
 from engine.storage.poison import Arrival
 from testkit import WorkflowTestEnvironment
@@ -33,7 +33,7 @@ class Queue:
         message = {"orderId": self.order.id, "step": "pictures"} | content
         text = json.dumps(message) if body is None else body
         arrival = Arrival(at=self.environment.now, number="7")
-        self.world.run(self.world.engine.answer_inbox.take(text.encode(), None, arrival))
+        self.world.run(self.world.engine.external_event_inbox.take(text.encode(), None, arrival))
         self.environment.advance(seconds=1)
 
     def poison(self):
@@ -104,14 +104,14 @@ def test_an_answer_to_an_order_that_is_not_recorded_yet_comes_again(queue):
     """Later and later, for some minutes; then it is kept."""
     unknown = f"{queue.order.id[:4]}01JZZZZZZZZZZZZZZZZZZZZZZZ"
     queue.take(orderId=unknown, answer=PICTURES)
-    for number in range(1, MOST_TRIES + 1):
+    for number in range(1, MAX_REDELIVERIES + 1):
         message = queue.sent_again()[-1]
         content = json.loads(message.body)
         assert content["again"] == number
         assert (content["orderId"], content["answer"]) == (unknown, PICTURES)
         assert queue.poison() == []
         queue.take(body=message.body)
-    assert len({sent.message_id for sent in queue.sent_again()}) == MOST_TRIES
+    assert len({sent.message_id for sent in queue.sent_again()}) == MAX_REDELIVERIES
     pauses = [sent.not_before for sent in queue.sent_again()]
     assert pauses[-1] - pauses[0] > timedelta(minutes=4)
     (reason,) = queue.poison()
@@ -125,7 +125,7 @@ def test_an_answer_to_an_order_that_cannot_be_read_comes_again_and_is_kept_with_
     with patch.object(OrderStore, "load", side_effect=unreadable):
         queue.take(answer=PICTURES)
         assert (queue.poison(), len(queue.sent_again())) == ([], 1)
-        queue.take(answer=PICTURES, again=MOST_TRIES)
+        queue.take(answer=PICTURES, again=MAX_REDELIVERIES)
     assert queue.poison() == ["row b03-1 has schema version 9"]
     queue.take(body=queue.sent_again()[0].body)
     assert queue.order.steps["pictures"] == "Completed"
@@ -165,7 +165,7 @@ async def test_the_queue_is_there_only_where_a_workflow_waits(monkeypatch):
         if len(taken) == 1:
             raise UnavailableError
 
-    monkeypatch.setattr(type(app.engine.answer_inbox), "take", take)
+    monkeypatch.setattr(type(app.engine.external_event_inbox), "take", take)
     await bound["customers_answers"].get_user_function()(_Message(json.dumps(body).encode()))
     assert taken == [(body, None)] * 2
 

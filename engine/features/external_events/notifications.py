@@ -1,0 +1,67 @@
+"""The requests for an event to somebody outside, of which systems and senders learn (ANS-7)."""
+
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from engine.decisions.transitions import HistoryEntry, OperatorEvent
+from engine.domain.events import Action, HistoryEvent, StepActionTaken, StepStarted
+from engine.domain.keys import ABOUT_ORDER
+from engine.domain.orders import OrderAggregate
+from engine.domain.states import AwaitingExternalEvent
+from engine.domain.steps import Step
+
+EVENT_AWAITED = "OrderProcessing.AnswerAwaited"
+EVENT_REMINDED = "OrderProcessing.AnswerReminded"
+NEWS = (EVENT_AWAITED, EVENT_REMINDED)
+"""The events that are no alerts, which operators need not see."""
+
+Request = StepStarted | StepActionTaken
+"""An event of the history by which somebody outside is asked."""
+
+
+def requests_in(after: OrderAggregate, entry: HistoryEntry) -> Iterator[tuple[Request, Step]]:
+    """Yield the requests of a history entry, each with its step as it awaits the event."""
+    for event in entry.events:
+        if _is_request(event):
+            step = after.step(event.step)
+            if step and isinstance(step.state, AwaitingExternalEvent):
+                yield event, step
+
+
+def _is_request(event: HistoryEvent) -> TypeGuard[Request]:
+    if isinstance(event, StepActionTaken):
+        return event.action in (Action.REMIND, Action.EXTEND_DEADLINE)
+    return isinstance(event, StepStarted)
+
+
+def is_reminder(request: Request, step: Step) -> bool:
+    """Whether the event was requested before, and is requested again."""
+    if isinstance(request, StepActionTaken):
+        return request.action is Action.REMIND
+    return step.counts.failures > 0
+
+
+def until(step: Step) -> str | None:
+    """Return the deadline of the event as text; None if there is none."""
+    return step.complete_by.isoformat() if step.complete_by else None
+
+
+def operator_events(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
+    """Yield the events by which others learn of what is awaited from outside.
+
+    They are no alerts, and have neither the question nor the callback URL.
+    """
+    for request, step in requests_in(after, entry):
+        yield OperatorEvent(
+            event_id=f"{after.order_id}:{after.version}:{step.name}",
+            type=EVENT_REMINDED if is_reminder(request, step) else EVENT_AWAITED,
+            subject=f"{ABOUT_ORDER}{after.order_id}",
+            at=entry.at,
+            data={
+                "orderId": after.order_id,
+                "step": step.name,
+                "until": until(step),
+                "actionRequired": False,
+                "actions": [],
+            },
+        )

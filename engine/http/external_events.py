@@ -1,0 +1,156 @@
+"""External events over HTTP: the body that brings one, and callback URLs (ANS-6).
+
+Each callback URL carries a token of its own.
+"""
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from engine.decisions.results import definition_of
+from engine.decisions.transitions import Transition
+from engine.declarations.workflow import Workflows
+from engine.domain.errors import InvalidLinkError, UnknownOrderError
+from engine.domain.messages import OrderId, StepName, Text
+from engine.domain.orders import OrderAggregate
+from engine.domain.steps import Step
+from engine.features.external_events import callback_urls, decide
+from engine.features.external_events.content import question, read
+from engine.http.models import Parameters, RequestBody, View
+from engine.http.openapi import Route
+from engine.storage.external_events import WrongTries
+from engine.storage.unit_of_work import UnitOfWork
+from engine.words.causes import words_of
+
+log = logging.getLogger(__name__)
+
+
+class EventBody(RequestBody):
+    """The body of an external event: its result, or why there is none."""
+
+    model_config = ConfigDict(title="AnswerBody")
+    answer: dict[str, Any] | None = None
+    """The result, as the workflow declares it."""
+    refusal: Annotated[Text, Field(max_length=200)] | None = None
+    """Stands in the history, so it names nobody; the step has failed then."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "EventBody":
+        if (self.answer is None) == (self.refusal is None):
+            raise ValueError("expected either an answer or a refusal")
+        return self
+
+
+class EventReceipt(View):
+    """What became of an external event."""
+
+    model_config = ConfigDict(title="AnswerTaken")
+    order_id: str
+    step: str
+    status: Literal["recorded", "known"]
+    """Whether it was recorded now, or the same had been recorded before."""
+
+
+class CallbackToken(Parameters):
+    """What a callback URL carries."""
+
+    token: str = Field(min_length=1, max_length=100)
+
+
+class CallbackQuestion(View):
+    """What a step asks of whoever has its callback URL."""
+
+    model_config = ConfigDict(title="Shown")
+    order_id: OrderId
+    step: StepName
+    title: str
+    is_open: bool
+    """Whether an event still counts."""
+    why_closed: str | None
+    """Why none does; null if one does."""
+    until: datetime | None
+    """The deadline of the event; null if it is not awaited now."""
+    question: dict[str, Any] | None
+    """What is asked, as the workflow makes it; null if no event counts, or a service was asked."""
+    cache_control: Annotated[str, Field(exclude=True)] = "no-store"
+    referrer_policy: Annotated[str, Field(exclude=True)] = "no-referrer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackService:
+    """Shows what a step asks, and records external events, over callback URLs."""
+
+    unit_of_work: UnitOfWork
+    workflows: Workflows
+    remembering: Collection[str]
+    """The agents whose services would repeat a refusal for its key."""
+    wrong_tries: WrongTries
+
+    async def record(
+        self, order_id: str, step: str, body: EventBody, token: CallbackToken
+    ) -> EventReceipt:
+        """Answer a step of an order, by the token of its callback URL (ANS-6).
+
+        Raises `InvalidLinkError`, `TooManyTriesError`, `InvalidError` with every fault,
+        `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the
+        app knows the order's workflow.
+        """
+
+        def record(order: OrderAggregate, now: datetime) -> Transition | None:
+            remembers = self._step(order, step, token).agent in self.remembering
+            event = read(order, step, self.workflows, body.answer, body.refusal)
+            return decide.recorded(order, replace(event, for_good=remembers), decide.ACTOR, now)
+
+        self.wrong_tries.check(order_id)
+        decision = await self.unit_of_work.run(order_id, record)
+        if decision is None:
+            return EventReceipt(order_id=order_id, step=step, status="known")
+        log.info("customers.answered", extra={"order_id": order_id, "step": step})
+        return EventReceipt(order_id=order_id, step=step, status="recorded")
+
+    async def show(self, order_id: str, step: str, token: CallbackToken) -> CallbackQuestion:
+        """Show what a link asks; nothing changes, for mail scanners open links too (ANS-6).
+
+        Raises as `record` does.
+        """
+        self.wrong_tries.check(order_id)
+        order = await self.unit_of_work.store.load(order_id)
+        if order is None:
+            raise UnknownOrderError
+        return self._shown(order, self._step(order, step, token))
+
+    def _step(self, order: OrderAggregate, name: str, token: CallbackToken) -> Step:
+        """Return the step of this token; raises `InvalidLinkError`, and counts that."""
+        try:
+            return callback_urls.step_of(order, name, token.token)
+        except InvalidLinkError:
+            self.wrong_tries.add(order.order_id)
+            raise
+
+    def _shown(self, order: OrderAggregate, step: Step) -> CallbackQuestion:
+        closed = decide.why_closed(order, step)
+        asks = step.is_external and not closed
+        definition = definition_of(order, step.name, self.workflows) if asks else None
+        return CallbackQuestion(
+            order_id=order.order_id,
+            step=step.name,
+            title=step.rules.title,
+            is_open=not closed,
+            why_closed=words_of(closed) if closed else None,
+            until=step.complete_by,
+            question=dict(question(order, definition)) if definition else None,
+        )
+
+
+def callback_routes(callbacks: CallbackService) -> list[Route]:
+    """Return the routes of callback URLs, which need no key: each carries a token of its own."""
+    place = "api/answers/{orderId}/{step}"
+    also = (403, 429)
+    return [
+        Route("customers_question", "GET", place, callbacks.show, open=True, also_refuses=also),
+        Route("customers_answer", "POST", place, callbacks.record, open=True, also_refuses=also),
+    ]
