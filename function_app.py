@@ -46,7 +46,7 @@ def functions(
     for agent in engine.agents:
         app.register_functions(agent_functions(engine.agent(agent), engine.unread))
     app.register_functions(supervisor_functions(engine.supervisor))
-    if engine.business.waits_for_answers:
+    if engine.business.waits_for_events:
         app.register_functions(external_event_functions(engine.external_event_inbox))
     app.register_functions(
         alert_functions(

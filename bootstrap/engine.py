@@ -73,7 +73,7 @@ def build_engine(
 
 def _check_callback_urls(settings: Settings, business: Application) -> None:
     """Raise `SettingsError` if steps are completed over callback URLs, and none can be made."""
-    workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_answers)
+    workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_events)
     waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
     if settings.public_url is None and (name := next(waiting, None)):
         expected = EXPECTED["PUBLIC_URL"]
@@ -122,7 +122,7 @@ class Engine:
     @cached_property
     def bus_queues(self) -> Sequence[str]:
         """The queues between scheduler and agents, and that of answers."""
-        return bus_queues(self.agent_names, answers=self.business.waits_for_answers)
+        return bus_queues(self.agent_names, answers=self.business.waits_for_events)
 
     @cached_property
     def unit_of_work(self) -> UnitOfWork:

@@ -28,11 +28,11 @@ from operations.alerts.relay import Relay
 from operations.alerts.stall_detector import StallDetector
 from operations.api.agents import AgentPauseService
 from operations.api.alerts import AlertService
-from operations.api.answers import AnswerService
 from operations.api.bulk import BulkService
 from operations.api.channels import ChannelService
 from operations.api.copies import CopyService
 from operations.api.explain import ActingRules
+from operations.api.external_events import ExternalEventService
 from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.outbox import OutboxReader
@@ -161,7 +161,7 @@ class Operations:
         pending = OutboxReader(store=engine.store, clock=clock)
         return OperatorServices(
             orders=self.orders,
-            answers=AnswerService(
+            external_events=ExternalEventService(
                 unit_of_work=engine.unit_of_work,
                 workflows=engine.business.workflows,
                 payload=engine.business.payload,

@@ -23,7 +23,7 @@ from engine.declarations.business import Application
 from engine.domain.keys import buckets
 from engine.domain.messages import Submission, decode, json_text
 from engine.features.external_events.notifications import NEWS
-from operations.api.answers import AnswerRequest
+from operations.api.external_events import EventRequest
 from operations.api.requests import ActRequest
 from operations.api.views import OrderView
 from testkit.exploration.explorer import Limit
@@ -229,8 +229,9 @@ class WorkflowTestEnvironment:
         nothing.
         """
         answer = None if content is None else dict(_json(content))
-        request = AnswerRequest(operator="test", answer=answer, refusal=refusal)
-        self._world.run(self._world.operations.services.answers.answer(order.id, step, request))
+        request = EventRequest(operator="test", answer=answer, refusal=refusal)
+        external_events = self._world.operations.services.external_events
+        self._world.run(external_events.record(order.id, step, request))
 
     def inspect(self, order_id: str) -> OrderView:
         """Return the order as operators see it."""

@@ -260,9 +260,9 @@ class Application:
     """
 
     @property
-    def waits_for_answers(self) -> bool:
+    def waits_for_events(self) -> bool:
         """Whether a workflow waits for answers from outside (ANS-1)."""
-        return any(workflow.waits_for_answers for workflow in self.workflows.all)
+        return any(workflow.waits_for_events for workflow in self.workflows.all)
 
     def check(
         self,

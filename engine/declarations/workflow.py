@@ -193,7 +193,7 @@ class WorkflowDefinition:
         return next((definition for definition in self.steps if definition.name == step), None)
 
     @property
-    def waits_for_answers(self) -> bool:
+    def waits_for_events(self) -> bool:
         """Whether one of its steps is answered from outside."""
         return any(step.capability == OUTSIDE for step in self.steps)
 

@@ -60,7 +60,7 @@ class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 
 
-class InvalidLinkError(AppError):
+class InvalidCallbackUrlError(AppError):
     """The link is not valid, or not any more."""
 
 

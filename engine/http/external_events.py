@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from engine.decisions.results import definition_of
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
-from engine.domain.errors import InvalidLinkError, UnknownOrderError
+from engine.domain.errors import InvalidCallbackUrlError, UnknownOrderError
 from engine.domain.messages import OrderId, StepName, Text
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
@@ -95,7 +95,7 @@ class CallbackService:
     ) -> EventReceipt:
         """Answer a step of an order, by the token of its callback URL (ANS-6).
 
-        Raises `InvalidLinkError`, `TooManyTriesError`, `InvalidError` with every fault,
+        Raises `InvalidCallbackUrlError`, `TooManyTriesError`, `InvalidError` with every fault,
         `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the
         app knows the order's workflow.
         """
@@ -124,10 +124,10 @@ class CallbackService:
         return self._shown(order, self._step(order, step, token))
 
     def _step(self, order: OrderAggregate, name: str, token: CallbackToken) -> Step:
-        """Return the step of this token; raises `InvalidLinkError`, and counts that."""
+        """Return the step of this token; raises `InvalidCallbackUrlError`, and counts that."""
         try:
             return callback_urls.step_of(order, name, token.token)
-        except InvalidLinkError:
+        except InvalidCallbackUrlError:
             self.wrong_tries.add(order.order_id)
             raise
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from engine.domain.errors import (
     AppError,
     ConflictError,
+    InvalidCallbackUrlError,
     InvalidError,
-    InvalidLinkError,
     NotAllowedError,
     NotSignedInError,
     OutOfTimeError,
@@ -97,7 +97,7 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911, PL
             return problem(411, "The request has a body of unknown length", str(error))
         case UnknownOrderError():
             return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
-        case InvalidLinkError():
+        case InvalidCallbackUrlError():
             return problem(403, "The link is not valid, or not any more")
         case TooManyTriesError():
             return problem(429, "Too many calls with a wrong link", headers={"Retry-After": "600"})

@@ -22,10 +22,10 @@ from engine.runtime.functions import (
 from engine.storage.poison import PoisonStore
 from operations.api.agents import AgentPauseService
 from operations.api.alerts import AlertService
-from operations.api.answers import AnswerService
 from operations.api.bulk import BulkService
 from operations.api.channels import ChannelService
 from operations.api.copies import CopyService
+from operations.api.external_events import ExternalEventService, external_event_routes
 from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.overview import OverviewService
@@ -39,7 +39,6 @@ from operations.api.views import Acted
 EVERY_HOUR = "0 17 * * * *"
 
 ORDER = "api/operator/orders/{orderId}"
-ANSWER = f"{ORDER}/answers/{{step}}"
 AGENT = "api/operator/agents/{name}"
 RESTORE = "api/operator/restore/{copy}"
 POISON = "api/operator/poison/{queue}/{messageId}"
@@ -50,7 +49,7 @@ class OperatorServices:
     """All services for operators."""
 
     orders: OperatorService
-    answers: AnswerService
+    external_events: ExternalEventService
     bulk: BulkService
     agents: AgentPauseService
     alerts: AlertService
@@ -81,11 +80,7 @@ def operator_routes(services: OperatorServices) -> Sequence[Route]:
         Route("operator_order", "GET", ORDER, orders.inspect),
         Route("operator_explain", "GET", f"{ORDER}/explain", orders.explain),
         *(_acting(action, orders) for action in ACTIONS),
-        Route("operator_question", "GET", ANSWER, services.answers.show),
-        Route("operator_answer", "POST", ANSWER, services.answers.answer),
-        Route("operator_link", "POST", f"{ANSWER}/link", services.answers.renew_link),
-        Route("operator_extend", "POST", f"{ANSWER}/extend", services.answers.extend),
-        Route("operator_remind", "POST", f"{ANSWER}/remind", services.answers.remind),
+        *external_event_routes(services.external_events),
         Route("operator_reveal", "POST", f"{ORDER}/reveal", orders.reveal),
         Route("operator_erase", "POST", f"{ORDER}/erase", retention.erase),
         Route("operator_bulk", "POST", "api/operator/bulk", services.bulk.run),

@@ -7,7 +7,7 @@ service has said it does not take back, unless it is called anew.
 from collections.abc import Iterator
 
 from engine.declarations.business import AgentDefinition
-from engine.domain.errors import AnswersLaterError, InvalidLinkError, RefusedError
+from engine.domain.errors import AnswersLaterError, InvalidCallbackUrlError, RefusedError
 from engine.domain.messages import AgentRequest
 from engine.domain.orders import Pending, Processing
 from testkit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
@@ -19,7 +19,7 @@ from testkit.exploration.world import World
 SERVICE = "service"
 """The slot in which a service answers over a link."""
 
-REFUSALS = (RefusedError, InvalidLinkError)
+REFUSALS = (RefusedError, InvalidCallbackUrlError)
 """What a service may get for its answer."""
 
 

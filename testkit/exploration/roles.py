@@ -19,7 +19,7 @@ from engine.features.external_events.callback_urls import CallbackUrls
 from engine.http.external_events import CallbackToken, EventBody
 from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
-from operations.api.answers import AnswerRequest, AnswerService
+from operations.api.external_events import EventRequest, ExternalEventService
 from operations.api.requests import ActRequest, OperatorRequest
 from scheduler.admission.admission import Admission
 from testkit.exploration.beliefs import recalled
@@ -157,13 +157,13 @@ class ExploredApp(Engine):
         if job.kind == OTHERWISE and content:
             content |= dict.fromkeys(content, OTHERWISE)
         refusal = REFUSAL if content is None else None
-        request = AnswerRequest(operator="outside", answer=content, refusal=refusal)
-        service = AnswerService(
+        request = EventRequest(operator="outside", answer=content, refusal=refusal)
+        service = ExternalEventService(
             unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
             payload=self.business.payload,
         )
-        await service.answer(job.body, job.step, request)
+        await service.record(job.body, job.step, request)
 
     async def call_back(self, job: Job) -> None:
         """Answer a step over its link, as its service does."""

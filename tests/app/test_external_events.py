@@ -41,8 +41,8 @@ from engine.features.external_events.actions import extend_deadline
 from engine.features.external_events.decide import ExternalEvent
 from engine.workflow import CONTINUE, UNDO, Model, Personal, Workflow, application
 from engine.workflow.drawing import mermaid
-from operations.api.answers import AnswerRequest
 from operations.api.explain import Actor, explain
+from operations.api.external_events import EventRequest
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit import WorkflowTestEnvironment
@@ -683,7 +683,7 @@ def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
     environment, order = begun()
     for content in ({}, {"answer": {}, "refusal": "no"}):
         with pytest.raises(ValueError, match="either an answer or a refusal"):
-            AnswerRequest(operator="x", **content)
+            EventRequest(operator="x", **content)
     for step in ("check", "nothing"):
         with pytest.raises(
             RefusedError, match="is no step that is answered from outside: pictures"
@@ -696,7 +696,7 @@ def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
 def test_only_an_app_that_knows_the_workflow_takes_an_answer():
     """Another host may know it; the caller is asked to come again."""
     environment, order = begun()
-    service = environment._world.operations.services.answers
+    service = environment._world.operations.services.external_events
     object.__setattr__(service, "workflows", type(service.workflows)())
     with pytest.raises(UnavailableError, match="newer version"):
         environment.answer(order, "pictures", SENT)

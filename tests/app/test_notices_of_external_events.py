@@ -17,7 +17,7 @@ from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, state_key
 from engine.storage.tables import Replace
 from operations.alerts.triggers import alert_functions
-from operations.api.answers import ExtendRequest
+from operations.api.external_events import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
 from testkit import WorkflowTestEnvironment
 from testkit.memory import of_columns
@@ -34,7 +34,7 @@ def begun(business=ASKING):
 
 
 def desk(environment):
-    return environment._world.operations.services.answers
+    return environment._world.operations.services.external_events
 
 
 def snapshot(environment, order):
@@ -52,7 +52,7 @@ def events(environment):
 
 def extend(environment, order, until, step="pictures"):
     request = ExtendRequest(operator="grace", note="they are away", until=until)
-    return environment._world.run(desk(environment).extend(order.id, step, request))
+    return environment._world.run(desk(environment).extend_deadline(order.id, step, request))
 
 
 def remind(environment, order, step="pictures"):
@@ -83,7 +83,7 @@ def test_a_new_link_is_no_news_for_those_who_subscribe():
     environment, order = begun()
     environment.advance(minutes=1)
     before = events(environment)
-    environment._world.run(desk(environment).renew_link(order.id, "pictures", GRACE))
+    environment._world.run(desk(environment).new_callback_url(order.id, "pictures", GRACE))
     environment.advance(minutes=1)
     assert events(environment) == before
 

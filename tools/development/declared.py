@@ -168,7 +168,7 @@ def main(*, to_be_written: bool, deploy: str | None) -> None:
     name = deploy or DEPLOYED
     try:
         business = to_be_deployed(name)
-        agents, answers = business.agents, business.waits_for_answers
+        agents, answers = business.agents, business.waits_for_events
         if deploy or to_be_written:
             written = write(name, agents, answers=answers)
             click.echo("".join(f"written: {place}\n" for place in written), nl=False)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.domain.errors import InvalidLinkError
+from engine.domain.errors import InvalidCallbackUrlError
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 
@@ -51,7 +51,7 @@ def callback_url(address: str, order_id: str, step: str, token: str) -> str:
 
 
 def step_of(order: OrderAggregate, name: str, token: str) -> Step:
-    """Return the step that this token is for; raises `InvalidLinkError`.
+    """Return the step that this token is for; raises `InvalidCallbackUrlError`.
 
     The comparison takes the same time whatever the token is.
     """
@@ -59,7 +59,7 @@ def step_of(order: OrderAggregate, name: str, token: str) -> Step:
     kept = step.callback_token if step else None
     matches = hmac.compare_digest((kept or "").encode(), token.encode("utf-8", "replace"))
     if step is None or kept is None or not matches:
-        raise InvalidLinkError
+        raise InvalidCallbackUrlError
     return step
 
 

@@ -17,7 +17,7 @@ from engine.decisions.transitions import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain import states
 from engine.domain.effects import Done, InDoubt, NotDone
-from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesError
+from engine.domain.errors import InvalidCallbackUrlError, RefusedError, TooManyTriesError
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.features.external_events.callback_urls import CallbackUrls, masked, step_of
@@ -145,11 +145,11 @@ def test_a_right_is_that_of_one_step_of_one_order():
         "x" * 22,
         "ü",
     ):
-        with pytest.raises(InvalidLinkError):
+        with pytest.raises(InvalidCallbackUrlError):
             over(environment, order, right=wrong, answer=URLS)
-    with pytest.raises(InvalidLinkError):
+    with pytest.raises(InvalidCallbackUrlError):
         over(environment, order, "approval", right="None", answer=URLS)
-    with pytest.raises(InvalidLinkError):
+    with pytest.raises(InvalidCallbackUrlError):
         over(environment, order, "nothing", right="x", answer=URLS)
     assert order.steps["pictures"] == "Running"
 
@@ -162,7 +162,7 @@ def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
     environment, order = begun()
     awaited = snapshot(environment, order)
     without = orders.with_steps(awaited, steps.with_link(awaited.step("pictures"), None))
-    with pytest.raises(InvalidLinkError):
+    with pytest.raises(InvalidCallbackUrlError):
         step_of(without, "pictures", "")
 
 
@@ -180,7 +180,7 @@ def test_a_reminder_keeps_the_link_and_a_new_request_has_another():
         over(environment, order, "soon", right=first, answer=URLS)
     environment.act(order, "resubmit")
     assert right_of(environment, order, "soon") not in (None, first)
-    with pytest.raises(InvalidLinkError):
+    with pytest.raises(InvalidCallbackUrlError):
         over(environment, order, "soon", right=first, answer=URLS)
 
 
@@ -188,25 +188,28 @@ def test_a_reminder_keeps_the_link_and_a_new_request_has_another():
 def test_an_operator_renews_a_link_which_ends_the_former_one():
     """The new one is told to the operator who asks for it, once, and the history says who did."""
     environment, order = begun()
-    former, desk = right_of(environment, order), environment._world.operations.services.answers
-    made = environment._world.run(desk.renew_link(order.id, "pictures", GRACE))
+    former, desk = (
+        right_of(environment, order),
+        environment._world.operations.services.external_events,
+    )
+    made = environment._world.run(desk.new_callback_url(order.id, "pictures", GRACE))
     assert LINK.fullmatch(made.callback_url).groups() == (
         order.id,
         "pictures",
         right_of(environment, order),
     )
     assert made.headers() == {"Cache-Control": "no-store"}
-    with pytest.raises(InvalidLinkError):
+    with pytest.raises(InvalidCallbackUrlError):
         over(environment, order, right=former, answer=URLS)
     assert "link-renewed: pictures: the mail was lost" in order.history
     over(environment, order, answer=URLS)
     with pytest.raises(RefusedError, match="pictures was answered already"):
-        environment._world.run(desk.renew_link(order.id, "pictures", GRACE))
+        environment._world.run(desk.new_callback_url(order.id, "pictures", GRACE))
     with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
-        environment._world.run(desk.renew_link(order.id, "check", GRACE))
+        environment._world.run(desk.new_callback_url(order.id, "check", GRACE))
     object.__setattr__(desk, "callback_urls", None)
     with pytest.raises(RefusedError, match="this app makes no links"):
-        environment._world.run(desk.renew_link(order.id, "approval", GRACE))
+        environment._world.run(desk.new_callback_url(order.id, "approval", GRACE))
 
 
 # What a link shows
@@ -228,7 +231,7 @@ def test_a_link_that_is_opened_shows_the_question_and_changes_nothing():
     closed = shows(environment, order, right=right)
     assert (closed.is_open, closed.why_closed) == (False, "pictures was answered already")
     assert (closed.question, closed.until) == (None, None)
-    with pytest.raises(InvalidLinkError):
+    with pytest.raises(InvalidCallbackUrlError):
         shows(environment, order, right="x")
 
 
@@ -493,7 +496,7 @@ def test_who_guesses_at_an_order_is_turned_away_before_it_is_read():
     environment, order = begun()
     other = environment.submit(ADA)
     for _ in range(MOST_TRIES):
-        with pytest.raises(InvalidLinkError):
+        with pytest.raises(InvalidCallbackUrlError):
             over(environment, order, right="x", answer=URLS)
     for call in (shows, lambda *given: over(*given, answer=URLS)):
         with pytest.raises(TooManyTriesError):

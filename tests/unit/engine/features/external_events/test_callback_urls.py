@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.domain.errors import InvalidLinkError
+from engine.domain.errors import InvalidCallbackUrlError
 from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events.callback_urls import step_of
 from engine.features.external_events.steps import with_callback_token
@@ -16,5 +16,5 @@ def test_a_right_that_no_text_can_hold_is_a_wrong_one():
     waiting = order(with_callback_token(awaited, "r"))
     assert step_of(waiting, "approve", "r").name == "approve"
     for wrong in ("\ud800", "", "R"):
-        with pytest.raises(InvalidLinkError):
+        with pytest.raises(InvalidCallbackUrlError):
             step_of(waiting, "approve", wrong)

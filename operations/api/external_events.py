@@ -1,7 +1,7 @@
-"""Takes answers from outside to steps that await them, from operators and for other people."""
+"""What operators do about external events: show what is awaited, answer for somebody, remind."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -24,6 +24,7 @@ from engine.features.external_events.content import question, read
 from engine.features.external_events.steps import without_personal_data
 from engine.http.external_events import EventBody, EventReceipt
 from engine.http.models import View
+from engine.http.openapi import Route
 from engine.storage.unit_of_work import UnitOfWork
 from engine.words.causes import words_of
 from operations.api.requests import OperatorRequest
@@ -35,23 +36,24 @@ Decide = Callable[[OrderAggregate, datetime], NextVersion]
 """Decides an action on an order as it is at this time."""
 
 
-class AnswerRequest(EventBody):
-    """The body of an answer to a step, from an operator."""
+class EventRequest(EventBody):
+    """The body of an external event, from an operator for somebody outside."""
 
     model_config = ConfigDict(title="AnswerRequest")
     operator: Annotated[Text, Field(max_length=80)]
 
 
 class ExtendRequest(OperatorRequest):
-    """The body that moves the deadline of an answer."""
+    """The body that moves the deadline of an external event."""
 
     until: Moment
     """The new deadline: at most 30 days from now."""
 
 
-class NewLink(View):
-    """The new link by which a step is answered; whoever has it needs no key."""
+class NewCallbackUrl(View):
+    """The new callback URL of a step; whoever has it needs no key."""
 
+    model_config = ConfigDict(title="NewLink")
     order_id: str
     step: str
     callback_url: str
@@ -65,25 +67,25 @@ class QuestionView(View):
     step: str
     title: str
     why_closed: str | None
-    """Why no answer counts; null if one does."""
+    """Why no event counts; null if one does."""
     until: datetime | None
-    """When the time for an answer is up; null if it is not awaited now."""
+    """The deadline of the event; null if it is not awaited now."""
     requests_sent: int
-    """How often it was asked for since the step last began anew, at first and as reminders.
+    """How often it was requested since the step last began anew, at first and as reminders.
 
     It begins anew after a cooldown, or by an operator's action.
     """
     asks: int
-    """How often it is asked for in all, counted like that."""
+    """How often it is requested in all, counted like that."""
     question: dict[str, Any] | None
     """Its personal data is `hidden`; null if it cannot be made, or not without that data."""
     fields: list[str]
-    """The fields that an answer may have."""
+    """The fields that the result may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerService:
-    """Shows what is asked of somebody outside, and records answers."""
+class ExternalEventService:
+    """Shows what is asked of somebody outside, records events for them, and reminds them."""
 
     unit_of_work: UnitOfWork
     workflows: Workflows
@@ -91,7 +93,7 @@ class AnswerService:
     callback_urls: CallbackUrls | None = None
     """Makes new callback URLs; None where there are none."""
 
-    async def answer(self, order_id: str, step: str, request: AnswerRequest) -> EventReceipt:
+    async def record(self, order_id: str, step: str, request: EventRequest) -> EventReceipt:
         """Answer a step of an order, for somebody outside (ANS-1, ANS-3).
 
         Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
@@ -141,8 +143,8 @@ class AnswerService:
         steps = tuple(map(without_personal_data, order.steps))
         return replace(order, submitted=replace(order.submitted, payload=payload), steps=steps)
 
-    async def extend(self, order_id: str, step: str, request: ExtendRequest) -> Acted:
-        """Wait longer for an answer, or shorter (ANS-7).
+    async def extend_deadline(self, order_id: str, step: str, request: ExtendRequest) -> Acted:
+        """Wait longer for an external event, or shorter (ANS-7).
 
         Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
         """
@@ -156,7 +158,7 @@ class AnswerService:
         return Acted(order_id=order_id, status="extended")
 
     async def remind(self, order_id: str, step: str, request: OperatorRequest) -> Acted:
-        """Remind of an answer now; its deadline stays (ANS-7).
+        """Remind of an external event now; its deadline stays (ANS-7).
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
@@ -166,8 +168,10 @@ class AnswerService:
         log.info("operators.reminded", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="reminded")
 
-    async def renew_link(self, order_id: str, step: str, request: OperatorRequest) -> NewLink:
-        """Make a new link to the answer of a step, which ends the former one (ANS-6).
+    async def new_callback_url(
+        self, order_id: str, step: str, request: OperatorRequest
+    ) -> NewCallbackUrl:
+        """Make a new callback URL for a step, which ends the former one (ANS-6).
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
@@ -181,7 +185,7 @@ class AnswerService:
         )
         log.info("operators.link_renewed", extra={"order_id": order_id, "step": step})
         url = callback_url(self.callback_urls.address, order_id, step, token)
-        return NewLink(order_id=order_id, step=step, callback_url=url)
+        return NewCallbackUrl(order_id=order_id, step=step, callback_url=url)
 
     async def _act(self, order_id: str, request: OperatorRequest, decide: Decide) -> None:
         """Change the order as `decide` returns, by the operator; raises `RefusedError`."""
@@ -198,3 +202,15 @@ def _question(order: OrderAggregate, definition: StepDefinition) -> dict[str, An
         return dict(question(order, definition))
     except RefusedError:
         return None
+
+
+def external_event_routes(events: ExternalEventService) -> Sequence[Route]:
+    """Return the operators' routes about the external event of a step."""
+    step = "api/operator/orders/{orderId}/answers/{step}"
+    return [
+        Route("operator_question", "GET", step, events.show),
+        Route("operator_answer", "POST", step, events.record),
+        Route("operator_link", "POST", f"{step}/link", events.new_callback_url),
+        Route("operator_extend", "POST", f"{step}/extend", events.extend_deadline),
+        Route("operator_remind", "POST", f"{step}/remind", events.remind),
+    ]
