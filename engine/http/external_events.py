@@ -93,7 +93,7 @@ class CallbackService:
     async def record(
         self, order_id: str, step: str, body: EventBody, token: CallbackToken
     ) -> EventReceipt:
-        """Answer a step of an order, by the token of its callback URL (ANS-6).
+        """Complete or refuse a step of an order, by the token of its callback URL (ANS-6).
 
         Raises `InvalidCallbackUrlError`, `TooManyTriesError`, `InvalidError` with every fault,
         `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the
@@ -113,7 +113,7 @@ class CallbackService:
         return EventReceipt(order_id=order_id, step=step, status="recorded")
 
     async def show(self, order_id: str, step: str, token: CallbackToken) -> CallbackQuestion:
-        """Show what a link asks; nothing changes, for mail scanners open links too (ANS-6).
+        """Show what a callback URL asks; nothing changes, as mail scanners open URLs too (ANS-6).
 
         Raises as `record` does.
         """

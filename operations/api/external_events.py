@@ -94,7 +94,7 @@ class ExternalEventService:
     """Makes new callback URLs; None where there are none."""
 
     async def record(self, order_id: str, step: str, request: EventRequest) -> EventReceipt:
-        """Answer a step of an order, for somebody outside (ANS-1, ANS-3).
+        """Complete or refuse a step of an order, for somebody outside (ANS-1, ANS-3).
 
         Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
         `UnavailableError` if only a newer version of the app knows the order's workflow.
