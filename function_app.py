@@ -16,8 +16,8 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.http.external_events import callback_routes
 from engine.http.openapi import Route
+from engine.http.public_api.triggers import endpoint_routes
 from engine.pages.triggers import Pages, page_functions
-from engine.public_api.triggers import endpoint_routes
 from engine.runtime.api import http_functions
 from engine.runtime.external_events import external_event_functions
 from engine.runtime.logs import show_fields

@@ -19,7 +19,7 @@ from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
 from engine.features.external_events.callback_urls import CallbackUrls
 from engine.http.external_events import CallbackService
-from engine.public_api.service import CustomerService
+from engine.http.public_api.service import CustomerService
 from engine.runtime.external_events import ExternalEventInbox
 from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.agent_health import AgentHealthLog

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from engine.http.openapi import Route
+from engine.http.public_api.service import CustomerService
 from engine.pages.triggers import BusinessPage
-from engine.public_api.service import CustomerService
 
 
 def routes(_: CustomerService) -> Sequence[Route]:

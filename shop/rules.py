@@ -19,7 +19,7 @@ from engine.domain.statuses import Mark, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
 from engine.http.models import RequestBody, View
-from engine.public_api.rules import ASK_AGAIN_IN, AskAgain
+from engine.http.public_api.rules import ASK_AGAIN_IN, AskAgain
 from shop import words
 from shop.business import SHOP, Customer
 from shop.catalogue import BY_SKU, Product

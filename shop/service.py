@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from engine.public_api.rules import IdempotencyKey, Placed
-from engine.public_api.service import CustomerService
+from engine.http.public_api.rules import IdempotencyKey, Placed
+from engine.http.public_api.service import CustomerService
 from shop import rules
 from shop.catalogue import PRODUCTS
 from shop.rules import OperatorPurchase, ProductList, Purchase, Status

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from engine.http.openapi import Route
+from engine.http.public_api.service import CustomerService
 from engine.pages.triggers import BusinessPage
-from engine.public_api.service import CustomerService
 from shop.business import PAGE
 from shop.rules import notice
 from shop.service import ShopService

@@ -24,7 +24,7 @@ from engine.decisions.operator_actions import OperatorAction
 from engine.decisions.transitions import Transition
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.features.external_events import decide
-from engine.public_api import rules as customers
+from engine.http.public_api import rules as customers
 from operations.api import copies, retention
 from scheduler.rules import SchedulerRules
 from submission import rules as submission

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import engine.public_api.triggers
+import engine.http.public_api.triggers
 import shop.triggers
 from engine.azure.messaging.queues import NO_XML
 from engine.decisions.transitions import OperatorEvent
@@ -425,7 +425,9 @@ def handlers():
     made = app(in_memory(), simulator_enabled=True)
     of_claims = {agent.name: f"http://{agent.name}" for agent in CLAIMS.agents}
     other = bootstrap(set_to(addresses=of_claims), CLAIMS, in_memory())
-    endpoints = engine.public_api.triggers.endpoint_routes(other.engine.customers, CLAIMS.endpoints)
+    endpoints = engine.http.public_api.triggers.endpoint_routes(
+        other.engine.customers, CLAIMS.endpoints
+    )
     routes = [*shop.triggers.routes(made.engine.customers), *endpoints]
     bound = functions(made, routes).get_functions()
     return {

@@ -22,7 +22,6 @@ HTTP_SIDE = {"rules", "service", "triggers"}
 OF_HTTP_SIDE = (
     "engine.http",
     "engine.pages",
-    "engine.public_api",
     "engine.runtime",
     "engine.storage",
 )

@@ -11,7 +11,7 @@ from engine.azure.clock import order_ids, order_time
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import decode
 from engine.domain.states import UnderWay
-from engine.public_api.rules import fingerprint
+from engine.http.public_api.rules import fingerprint
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
 from shop.words import SIMULATED, trying_again
 from testkit.memory import in_memory

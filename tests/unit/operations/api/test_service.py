@@ -14,7 +14,7 @@ from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.states import Running, Skipped, SkipReason
 from engine.domain.statuses import Outcome, ProcessState
-from engine.public_api.rules import RECORDED_WITHIN
+from engine.http.public_api.rules import RECORDED_WITHIN
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.tables import Put
 from operations.api.alerts import AcknowledgeRequest

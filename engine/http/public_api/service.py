@@ -13,9 +13,9 @@ from engine.declarations.business import EndpointDefinition, Payload
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Submission
 from engine.domain.orders import OrderAggregate
+from engine.http.public_api import rules
+from engine.http.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.ports import Clock, TextQueue
-from engine.public_api import rules
-from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.unit_of_work import UnitOfWork
 

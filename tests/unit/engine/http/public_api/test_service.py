@@ -9,7 +9,7 @@ import azure.functions as func
 import pytest
 
 import engine.declarations.business
-import engine.public_api.triggers
+import engine.http.public_api.triggers
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
@@ -17,7 +17,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError
 from engine.domain.statuses import Direction
 from engine.http.openapi import description
-from engine.public_api.rules import (
+from engine.http.public_api.rules import (
     LARGEST_MESSAGE,
     Beginning,
     IdempotencyKey,
@@ -443,7 +443,7 @@ async def test_an_order_that_is_not_recorded_yet_is_cancelled_later(claims):
 
 def test_the_description_of_an_endpoint_has_the_model_of_the_payload(claims):
     """With what each field may be, and the statuses that can come."""
-    routes = engine.public_api.triggers.endpoint_routes(
+    routes = engine.http.public_api.triggers.endpoint_routes(
         claims.app.engine.customers, CLAIMS.endpoints
     )
     described = description(routes)

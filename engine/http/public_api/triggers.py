@@ -5,8 +5,8 @@ from typing import Any
 
 from engine.declarations.business import EndpointDefinition
 from engine.http.openapi import Route
-from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
-from engine.public_api.service import CustomerService
+from engine.http.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
+from engine.http.public_api.service import CustomerService
 
 
 def endpoint_routes(
