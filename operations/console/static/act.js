@@ -1,9 +1,9 @@
 /** What an operator does to one order, to an agent, or to the alerts of one cause. Each asks first. */
 
 import { momentOf, zone } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
 import { outcomeFields, outcomeOf } from "./outcome.js";
-import { many } from "./parts.js";
 import { send } from "./session.js";
 import { action } from "./words.js";
 
@@ -67,11 +67,11 @@ export function resumeAgent(name, place) {
 /** Take the alerts of a cause upon oneself. @param {any} cause @param {import("./main.js").Place} place */
 export function take(cause, place) {
   confirm({
-    title: "I take it",
-    effect: `${many(cause.unacknowledged.length, "alert")} of this cause will show your name, so that nobody else begins with the same. Nothing else changes.`,
+    title: text("console.parts.take"),
+    effect: text("console.act.take", { count: cause.unacknowledged.length }),
     run: async ({ operator, note }) => {
       await send("/api/operator/alerts/acknowledge", { operator, note, alerts: cause.unacknowledged });
-      place.say("Taken");
+      place.say(text("console.act.taken"));
     },
     after: place.again,
   });

@@ -2,12 +2,13 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { take } from "./act.js";
 import { takers } from "./causes.js";
 import { live } from "./live.js";
-import { at, listOf, many, nothing, numbered, outside, since, text, head } from "./parts.js";
+import { at, cell, folded, head, joined, listOf, nothing, numbered, outside, since } from "./parts.js";
 import { ask } from "./session.js";
-import { runbook, waiting } from "./words.js";
+import { alertName, runbook, waiting } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 50;
@@ -26,14 +27,13 @@ export function alertsPage(place) {
   }
 
   const draw = ({ causes, alerts }) => [
-    h("h1", null, "Alerts"),
-    causes.length === 0 &&
-      nothing("There is no alert", "What goes wrong for good is told here, and by e-mail where that is set up."),
+    h("h1", null, text("console.alerts.title")),
+    causes.length === 0 && nothing(text("console.alerts.none"), text("console.alerts.none-hint")),
     causes.length > 0 &&
       h(
         "section",
         { "aria-labelledby": "causes" },
-        h("h2", { id: "causes" }, "By cause"),
+        h("h2", { id: "causes" }, text("console.alerts.by-cause")),
         h(
           "ul",
           { class: "cards" },
@@ -41,13 +41,18 @@ export function alertsPage(place) {
         ),
       ),
     alerts.length > 0 &&
-      h("section", { "aria-labelledby": "newest" }, h("h2", { id: "newest" }, "The newest"), table(alerts)),
+      h(
+        "section",
+        { "aria-labelledby": "newest" },
+        h("h2", { id: "newest" }, text("console.alerts.newest")),
+        table(alerts),
+      ),
   ];
 
   return live(place, {
-    title: "Alerts",
+    title: text("console.alerts.title"),
     shape: "cards",
-    heading: ({ causes }) => `${numbered({ count: openOf(causes) })}Alerts`,
+    heading: ({ causes }) => `${numbered({ count: openOf(causes) })}${text("console.alerts.title")}`,
     load,
     draw,
     every: () => EVERY_SECONDS,
@@ -56,57 +61,59 @@ export function alertsPage(place) {
 
 const openOf = (causes) => causes.reduce((sum, group) => sum + group.open, 0);
 
-const kind = (type) =>
-  type
-    .split(".")
-    .pop()
-    .replace(/(?<=[a-z])(?=[A-Z])/g, " ");
-
 const cause = (group, place) =>
   h(
     "li",
     { class: "card", key: `${group.type} ${group.step} ${group.cause || group.reason}` },
-    h("p", { class: group.open ? "big" : "big muted" }, many(group.open || group.count, "alert")),
+    h(
+      "p",
+      { class: group.open ? "big" : "big muted" },
+      text("console.parts.alerts", { count: group.open || group.count }),
+    ),
     h(
       "div",
       null,
-      h("h3", { class: !group.open && "muted" }, text(group.reason || "No reason is known")),
+      h("h3", { class: !group.open && "muted" }, folded(group.reason || text("console.parts.no-reason"))),
       h(
         "p",
         { class: "muted" },
-        kind(group.type),
-        group.step && `, step ${group.step}`,
-        ", last ",
-        since(group.last),
-        group.open > 0 && group.open < group.count && `, ${group.count - group.open} more closed`,
+        joined(
+          ", ",
+          alertName(group.type),
+          group.step && text("console.alerts.step", { step: group.step }),
+          rich("console.alerts.last", { ago: since(group.last) }),
+          group.open > 0 &&
+            group.open < group.count &&
+            text("console.alerts.more-closed", { count: group.count - group.open }),
+        ),
       ),
       takers(group.taken),
     ),
     h(
       "p",
       { class: "buttons" },
-      outside(runbook(group.type), "What to do"),
+      outside(runbook(group.type), text("console.parts.what-to-do")),
       group.isEnd &&
         group.open > 0 &&
         h(
           "a",
           { class: "button", href: listOf({ state: waiting(), step: group.step, cause: group.cause }) },
-          "Show orders",
+          text("console.parts.show-orders"),
         ),
-      group.open ? taken(group, place) : h("span", { class: "muted" }, "closed"),
+      group.open ? taken(group, place) : h("span", { class: "muted" }, text("console.alerts.closed")),
     ),
   );
 
 const taken = (group, place) =>
   group.unacknowledged.length
     ? [
-        h("span", { class: "muted" }, `${group.unacknowledged.length} not taken`),
-        h("button", { onClick: () => take(group, place) }, "I take it"),
+        h("span", { class: "muted" }, text("console.alerts.not-taken", { count: group.unacknowledged.length })),
+        h("button", { onClick: () => take(group, place) }, text("console.parts.take")),
       ]
-    : !group.taken?.length && badge(LOOK.well, "taken");
+    : !group.taken?.length && badge(LOOK.well, text("console.causes.taken"));
 
 const table = (alerts) =>
-  h("table", { class: "rows" }, head(["At", "What", "About", "Reason", "Taken by"]), h("tbody", null, alerts.map(row)));
+  h("table", { class: "rows" }, head(["at", "what", "about", "reason", "taken-by"]), h("tbody", null, alerts.map(row)));
 
 const look = (alert) => (alert.actionRequired === false ? LOOK.undone : LOOK.wrong);
 
@@ -116,25 +123,26 @@ export function about(alert) {
   if (order) return h("a", { href: `#/orders/${order}`, "data-row": true }, h("code", null, order));
   const state = LISTS[alert.subject.split("/")[0]];
   if (!state) return alert.subject;
-  return h("a", { href: listOf({ state }), "data-row": true }, many(alert.count, "order"), `, ${alert.subject}`);
+  return h(
+    "a",
+    { href: listOf({ state }), "data-row": true },
+    joined(", ", text("console.parts.orders", { count: alert.count }), alert.subject),
+  );
 }
 
 function row(alert) {
+  const name = alertName(alert.type);
   return h(
     "tr",
     { key: alert.key, class: alert.closed && "grey" },
-    h("td", { "data-name": "At" }, at(alert.at)),
-    h(
-      "td",
-      { "data-name": "What" },
-      alert.closed ? `${kind(alert.type)}, closed` : badge(look(alert), kind(alert.type)),
-    ),
-    h("td", { "data-name": "About" }, about(alert)),
-    h("td", { "data-name": "Reason" }, text(String(alert.reason ?? ""))),
-    h(
-      "td",
-      { "data-name": "Taken by", class: "muted" },
-      alert.acknowledged ? `${alert.acknowledged.by}: ${alert.acknowledged.note}` : "nobody",
+    cell("at", null, at(alert.at)),
+    cell("what", null, alert.closed ? text("console.alerts.closed-alert", { alert: name }) : badge(look(alert), name)),
+    cell("about", null, about(alert)),
+    cell("reason", null, folded(String(alert.reason ?? ""))),
+    cell(
+      "taken-by",
+      { class: "muted" },
+      alert.acknowledged ? `${alert.acknowledged.by}: ${alert.acknowledged.note}` : text("console.alerts.nobody"),
     ),
   );
 }

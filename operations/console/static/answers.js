@@ -3,8 +3,9 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { Problem } from "../../../engine/pages/static/common/api.js";
 import { countdown, momentOf, typedOf, zone } from "../../../engine/pages/static/common/time.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { LONG, confirm } from "./dialog.js";
-import { at, copier } from "./parts.js";
+import { at, copier, joined } from "./parts.js";
 import { ask, send } from "./session.js";
 import { action } from "./words.js";
 
@@ -22,7 +23,7 @@ export function answers({ orderId, steps }, place, acted) {
   return h(
     "section",
     { "aria-labelledby": "awaited", key: "awaited" },
-    h("h2", { id: "awaited" }, "Answers from outside"),
+    h("h2", { id: "awaited" }, text("console.answers.title")),
     open.map((step) => row({ orderId, step, place, acted })),
   );
 }
@@ -36,7 +37,7 @@ function row(awaited) {
   return h(
     "div",
     { key: step.name },
-    h("p", null, h("strong", null, step.name), step.title && ` (${step.title})`, waits(step)),
+    h("p", null, joined(", ", [h("strong", null, step.name), step.title && ` (${step.title})`], waits(step))),
     h(
       "p",
       { class: "buttons" },
@@ -50,14 +51,13 @@ function row(awaited) {
 
 const waits = ({ completeBy, failureCount, threshold }) =>
   completeBy
-    ? [
-        ", until ",
-        at(completeBy),
-        " (",
-        h("strong", { live: () => countdown(completeBy) }),
-        `), asked ${failureCount + 1} of ${threshold} times`,
-      ]
-    : ", not awaited yet";
+    ? rich("console.answers.waits", {
+        until: at(completeBy),
+        left: h("strong", { live: () => countdown(completeBy) }),
+        asked: failureCount + 1,
+        threshold,
+      })
+    : text("console.answers.not-awaited");
 
 const pathOf = ({ orderId, step }) => `/api/operator/orders/${orderId}/answers/${step.name}`;
 
@@ -73,7 +73,7 @@ function asking(awaited, name, path, more, bodyOf, shown) {
     run: async (given) => {
       const result = await send(`${pathOf(awaited)}${path}`, { operator: given.operator.trim(), ...bodyOf(given) });
       if (FINAL.includes(name)) drafts.delete(pathOf(awaited));
-      awaited.place.say(`${title}: done`);
+      awaited.place.say(text("console.act.done", { action: title }));
       awaited.acted();
       return shown?.(result);
     },
@@ -91,11 +91,11 @@ async function answer(awaited) {
     details = await ask(path);
   } catch (fault) {
     const { message } = /** @type {import("../../../engine/pages/static/common/api.js").Failure} */ (fault);
-    return awaited.place.say(`What is asked cannot be shown: ${message}`);
+    return awaited.place.say(text("console.answers.cannot-show", { message }));
   }
   const field = {
     name: "content",
-    label: "The answer, as JSON",
+    label: text("console.answers.content"),
     type: LONG,
     value: drafts.get(path) ?? form(details.fields),
   };
@@ -110,42 +110,43 @@ export const question = ({ question: what, until, requestsSent, asks }) => [
   h(
     "p",
     null,
-    until ? ["Asked until ", at(until), "."] : "Not awaited yet.",
-    ` Asked ${requestsSent} of ${asks} times.`,
+    until ? rich("console.answers.asked-until", { until: at(until) }) : text("console.answers.not-yet"),
+    " ",
+    text("console.answers.asked", { sent: requestsSent, all: asks }),
   ),
   what
     ? h(
         "pre",
-        { class: "wide", tabindex: 0, role: "group", "aria-label": "What is asked" },
+        { class: "wide", tabindex: 0, role: "group", "aria-label": text("console.answers.question") },
         JSON.stringify(what, null, 2),
       )
-    : h("p", { class: "quiet" }, "What is asked cannot be made now, or not without personal data."),
+    : h("p", { class: "quiet" }, text("console.answers.no-question")),
 ];
 
 /** The form of an answer, to be filled in. @param {string[]} fields */
 export const form = (fields) => JSON.stringify(Object.fromEntries(fields.map((name) => [name, ""])), null, 2);
 
-/** The object in a text. Raises `Problem`, which says what is wrong with it. @param {string} text */
-export function parsed(text) {
+/** The object in a text. Raises `Problem`, which says what is wrong with it. @param {string} json */
+export function parsed(json) {
   let found;
   try {
-    found = JSON.parse(text);
+    found = JSON.parse(json);
   } catch (fault) {
-    throw new Problem(0, { title: "The answer is no JSON", faults: [String(fault)] });
+    throw new Problem(0, { title: text("console.answers.no-json"), faults: [String(fault)] });
   }
   if (found === null || typeof found !== "object" || Array.isArray(found))
-    throw new Problem(0, { title: "The answer has to be a JSON object, such as {}" });
+    throw new Problem(0, { title: text("console.answers.no-object", { example: "{}" }) });
   return found;
 }
 
 function refuse(awaited) {
-  const field = { name: "refusal", label: "Why there is no answer (names nobody)", type: "text", maxlength: 200 };
+  const field = { name: "refusal", label: text("console.answers.refusal"), type: "text", maxlength: 200 };
   asking(awaited, "refuse", "", { unnoted: true, field }, ({ refusal }) => ({ refusal }));
 }
 
 function extend(awaited) {
   const value = typedOf(awaited.step.completeBy);
-  const field = { name: "until", label: `Until (${zone()})`, type: "datetime-local", value };
+  const field = { name: "until", label: text("console.act.until", { zone: zone() }), type: "datetime-local", value };
   asking(awaited, "extend", "/extend", { field }, ({ until, note }) => ({
     until: momentOf(until).toISOString(),
     note,
@@ -159,12 +160,12 @@ function remind(awaited) {
 /** Make a new link, which is shown once. */
 function renew(awaited) {
   asking(awaited, "link", "/link", {}, noted, ({ callbackUrl }) => [
-    h("p", null, "The new link, which is not shown again:"),
+    h("p", null, text("console.answers.new-link")),
     h("p", null, h("code", null, callbackUrl)),
     h(
       "p",
       null,
-      copier("link", () => callbackUrl),
+      copier(text("console.order.copy-link"), () => callbackUrl),
     ),
   ]);
 }

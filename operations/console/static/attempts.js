@@ -1,6 +1,7 @@
 /** Reads from an order's history when each attempt began, and how it ended. */
 
 import { LOOK } from "../../../engine/pages/static/common/marks.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { event } from "./words.js";
 
 /** @typedef {import("./words.js").Term} Term */
@@ -9,7 +10,7 @@ import { event } from "./words.js";
 /** @typedef {{from: number, to: number}} Gap when a step waited for its next attempt */
 
 /** How an attempt ended of which only another version of the app knows. @type {Term} */
-const UNKNOWN = { word: "ended", mark: LOOK.retried };
+const UNKNOWN = { word: text("console.attempts.ended"), mark: LOOK.retried };
 
 /** @param {{history: {at: string, events: HistoryEvent[]}[], steps: {name: string, completeBy: string | null}[]}} order @param {number} now @returns {Attempt[]} */
 export function attempts({ history, steps }, now) {

@@ -1,9 +1,10 @@
 /** What operators did to orders, the newest first. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { csv, save } from "./csv.js";
 import { live } from "./live.js";
-import { at, head, many, nothing, text } from "./parts.js";
+import { at, cell, folded, head, nothing } from "./parts.js";
 import { ask } from "./session.js";
 
 const EVERY_SECONDS = 30;
@@ -31,23 +32,20 @@ export function auditPage(place) {
   }
 
   const draw = ({ entries, unreadable, more }) => [
-    h("h1", null, "What operators did"),
-    entries.length
-      ? table(entries)
-      : nothing(
-          "Nobody has done anything yet",
-          "What operators do to orders is listed here, with their names and notes.",
-        ),
-    unreadable.length > 0 && h("p", { class: "note wrong" }, `${many(unreadable.length, "row")} cannot be read.`),
+    h("h1", null, text("console.audit.title")),
+    entries.length ? table(entries) : nothing(text("console.audit.none"), text("console.audit.none-hint")),
+    unreadable.length > 0 &&
+      h("p", { class: "note wrong" }, text("console.audit.unreadable", { count: unreadable.length })),
     h(
       "p",
       { class: "buttons" },
-      more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
-      entries.length > 0 && h("button", { onClick: () => save("actions.csv", asCsv(entries)) }, "Save as CSV"),
+      more && h("button", { onClick: () => ((wanted += 1), page.now()) }, text("console.parts.show-more")),
+      entries.length > 0 &&
+        h("button", { onClick: () => save("actions.csv", asCsv(entries)) }, text("console.parts.save-csv")),
     ),
   ];
 
-  const page = live(place, { title: "What operators did", load, draw, every: () => EVERY_SECONDS });
+  const page = live(place, { title: text("console.audit.title"), load, draw, every: () => EVERY_SECONDS });
   return page;
 }
 
@@ -56,27 +54,33 @@ const nameOf = (/** @type {Entry} */ { operator }) => operator.replace(/^operato
 /** @param {Entry[]} entries */
 export const asCsv = (entries) =>
   csv(
-    ["at", "operator", "what", "order", "note"],
+    [
+      text("console.csv.at"),
+      text("console.csv.operator"),
+      text("console.csv.what"),
+      text("console.csv.order"),
+      text("console.csv.note"),
+    ],
     entries.map((entry) => [entry.at, nameOf(entry), entry.event, entry.orderId, entry.detail]),
   );
 
 /** @param {Entry[]} entries */
 export const table = (entries) =>
-  h("table", { class: "rows" }, head(["At", "Who", "What", "Order", "Note"]), h("tbody", null, entries.map(row)));
+  h("table", { class: "rows" }, head(["at", "who", "what", "order", "note"]), h("tbody", null, entries.map(row)));
 
 /** @param {Entry} entry */
 function row(entry) {
   return h(
     "tr",
     { key: `${entry.at} ${entry.orderId} ${entry.event}` },
-    h("td", { "data-name": "At" }, at(entry.at)),
-    h("td", { "data-name": "Who" }, nameOf(entry)),
-    h("td", { "data-name": "What" }, entry.event),
-    h(
-      "td",
-      { "data-name": "Order" },
+    cell("at", null, at(entry.at)),
+    cell("who", null, nameOf(entry)),
+    cell("what", null, entry.event),
+    cell(
+      "order",
+      null,
       h("a", { href: `#/orders/${entry.orderId}`, "data-row": true }, h("code", null, entry.orderId)),
     ),
-    h("td", { "data-name": "Note" }, text(entry.detail)),
+    cell("note", null, folded(entry.detail)),
   );
 }

@@ -2,7 +2,9 @@
 
 import { h, render } from "../../../engine/pages/static/common/dom.js";
 import { Poll } from "../../../engine/pages/static/common/poll.js";
-import { countdown } from "../../../engine/pages/static/common/time.js";
+import { left } from "../../../engine/pages/static/common/time.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
+import { joined } from "./parts.js";
 import { ask } from "./session.js";
 
 const EVERY_SECONDS = 10;
@@ -11,7 +13,7 @@ const EVERY_SECONDS = 10;
 /** @typedef {{name: string, faults: Fault[]}} Service */
 
 /** What is called so by which a fault tells whom it meets. @param {string} name */
-export const nameOf = (name) => (name === "orderId" ? "order" : name);
+export const nameOf = (name) => (name === "orderId" ? text("console.banner.order") : name);
 
 /** Whom a fault meets. @param {Fault} fault */
 export const metBy = ({ match }) =>
@@ -19,6 +21,15 @@ export const metBy = ({ match }) =>
     .filter(([, value]) => value)
     .map(([name, value]) => `${nameOf(name)} ${value}`)
     .join(", ");
+
+/** Whom a fault meets, and for how long it still does. @param {Fault} fault */
+export const meets = (fault) => {
+  const [whom, { until }] = [metBy(fault), fault];
+  return [
+    whom && [" ", text("console.banner.for-whom", { whom })],
+    until && [" ", rich("console.banner.for-time", { time: h("span", { live: () => left(until) }) })],
+  ];
+};
 
 /** @param {HTMLElement} node */
 export function watchFaults(node) {
@@ -52,15 +63,14 @@ function draw(node, services) {
       h(
         "p",
         { role: "status" },
-        h("strong", null, "Broken on purpose: "),
-        on.map(({ until, ...fault }, place) => [
-          place ? "; " : "",
-          `${fault.name} is set to ${fault.mode}`,
-          metBy(fault) && ` for ${metBy(fault)}`,
-          until && [" for ", h("span", { live: () => countdown(until).replace("in ", "") })],
-        ]),
+        h("strong", null, text("console.banner.title")),
+        " ",
+        joined(
+          "; ",
+          ...on.map((fault) => [text("console.banner.fault", { service: fault.name, mode: fault.mode }), meets(fault)]),
+        ),
         ". ",
-        h("a", { href: "#/faults" }, "Faults"),
+        h("a", { href: "#/faults" }, text("console.faults.title")),
       ),
   );
 }

@@ -3,6 +3,7 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { LOOK } from "../../../engine/pages/static/common/marks.js";
 import { clock, duration, now } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { attempts, gaps } from "./attempts.js";
 import { isOver, mayComeAgain, waitsForOperator } from "./words.js";
 
@@ -10,15 +11,16 @@ const ROW = 24;
 const NARROWEST = 0.6;
 const SHORTEST_SHOWN = 1000;
 /** How an attempt looks that has not ended. */
-const RUNNING = { word: "running", mark: LOOK.runs };
+const RUNNING = { word: text("console.bars.running"), mark: LOOK.runs };
 
-const inSeconds = (time) => (time < 60_000 ? `${(time / 1000).toFixed(1)} s` : duration(time / 1000));
+const inSeconds = (time) =>
+  time < 60_000 ? text("page.time.seconds", { count: (time / 1000).toFixed(1) }) : duration(time / 1000);
 
 /** @param {any} order */
 export function bars(order) {
   const at = now();
   const all = attempts(order, at);
-  if (!all.length) return h("p", { class: "muted" }, "No step has begun yet.");
+  if (!all.length) return h("p", { class: "muted" }, text("console.bars.none"));
   const goesOn = !isOver(order) && !waitsForOperator(order);
   const from = Date.parse(order.history[0].at);
   const ends = all.map((attempt) => Math.max(attempt.to, attempt.completeBy ?? 0));
@@ -34,7 +36,7 @@ export function bars(order) {
       "figcaption",
       { class: "muted small" },
       h("span", null, clock(from)),
-      h("span", null, `${inSeconds(to - from)} in all${goesOn ? "; the line is now" : ""}`),
+      h("span", null, text(goesOn ? "console.bars.all-so-far" : "console.bars.all", { time: inSeconds(to - from) })),
       h("span", null, clock(to)),
     ),
   );
@@ -82,10 +84,12 @@ function inWords(name, own, waited) {
 
 const before = ({ from }, waited) =>
   waited.filter(({ from: since, to }) => to === from && to - since >= SHORTEST_SHOWN).map(waitOf);
-const waitOf = ({ from, to }) => `waited ${inSeconds(to - from)}`;
-const attemptText = ({ attempt, undo, from, to, end, why }) =>
-  `${undo ? "undo, " : ""}attempt ${attempt} from ${clock(from)}, ${(end ?? RUNNING).word} ` +
-  `after ${inSeconds(to - from)}${why ? `: ${why}` : ""}`;
+const waitOf = ({ from, to }) => text("console.bars.waited", { time: inSeconds(to - from) });
+function attemptText({ attempt, undo, from, to, end, why }) {
+  const values = { attempt, from: clock(from), end: (end ?? RUNNING).word, time: inSeconds(to - from) };
+  const words = text(undo ? "console.bars.undo-attempt" : "console.bars.attempt", values);
+  return why ? `${words}: ${why}` : words;
+}
 
 const gap = (wait, share) =>
   h(
@@ -115,7 +119,7 @@ function bar(attempt, share) {
       h(
         "line",
         { class: "due", x1: `${share(attempt.completeBy)}%`, x2: `${share(attempt.completeBy)}%`, y1: 0, y2: ROW },
-        h("title", null, `complete by ${clock(attempt.completeBy)}`),
+        h("title", null, text("console.bars.complete-by", { time: clock(attempt.completeBy) })),
       ),
   );
 }

@@ -3,10 +3,10 @@
 import { Problem } from "../../../engine/pages/static/common/api.js";
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { now } from "../../../engine/pages/static/common/time.js";
+import { named, text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
 import { follow } from "./followed.js";
 import { outcomeFields, outcomeOf } from "./outcome.js";
-import { many } from "./parts.js";
 import { looking, send } from "./session.js";
 import { action, actionsOf } from "./words.js";
 
@@ -42,7 +42,7 @@ export function bulkButtons(list, where, until, place, failed) {
           class: button.danger ? "danger" : "",
           onClick: once(() => begin(button, where, until, place).catch(shownBy(failed))),
         },
-        `${verb(button)} ${button.ofStep ? `${where.step} in ` : ""}all of these`,
+        labelOf(button, where),
       ),
     ),
   );
@@ -61,7 +61,12 @@ function once(act) {
   };
 }
 
-const verb = ({ name }) => name[0].toUpperCase() + name.slice(1);
+const verb = ({ name }) => named("console.bulk.verb", name);
+
+const labelOf = (action, { step = "" }) =>
+  action.ofStep
+    ? text("console.bulk.step-of-all", { action: verb(action), step })
+    : text("console.bulk.all", { action: verb(action) });
 
 const shownBy = (failed) => (fault) => {
   if (!(fault instanceof Problem)) throw fault;
@@ -77,10 +82,9 @@ async function begin(action, where, until, place) {
     matching.push(...page.matching);
     given.until ??= page.until;
   });
-  const count = many(matching.length, "order");
   confirm({
-    title: `${verb(action)} ${count}`,
-    effect: `Each of them: ${action.effect} Orders that come or fail from now on are left alone.`,
+    title: text("console.bulk.title", { action: verb(action), count: matching.length }),
+    effect: text("console.bulk.effect", { effect: action.effect }),
     danger: action.danger,
     orders: matching.length,
     ...(action.ofOutcome && outcomeFields()),
@@ -103,7 +107,7 @@ async function run(request, total, progress) {
     refused.push(...page.refused);
     changed.push(...page.changed);
     page.stillWaiting.forEach((id) => stillWaiting.add(id));
-    progress(`${done.length + refused.length + changed.length} of ${total}`);
+    progress(text("console.bulk.progress", { done: done.length + refused.length + changed.length, all: total }));
   });
   const orders = done.filter((id) => !stillWaiting.has(id)); // what waits still has not failed again
   follow({ done: action(request.action).done ?? request.action, orders, since });
@@ -113,9 +117,13 @@ async function run(request, total, progress) {
     h(
       "p",
       null,
-      h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
+      h(
+        "strong",
+        null,
+        text("console.bulk.outcome", { done: done.length, refused: refused.length, changed: changed.length }),
+      ),
     ),
-    stillWaiting.size > 0 && h("p", null, `${many(stillWaiting.size, "order")} of them still need an operator.`),
+    stillWaiting.size > 0 && h("p", null, text("console.bulk.still-waiting", { count: stillWaiting.size })),
     refused.length > 0 &&
       h(
         "ul",
@@ -126,7 +134,8 @@ async function run(request, total, progress) {
       h(
         "p",
         null,
-        "Somebody else changed: ",
+        text("console.bulk.changed"),
+        " ",
         changed.map((id) => [link(id), " "]),
       ),
   );

@@ -3,8 +3,9 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
 import { clock } from "../../../engine/pages/static/common/time.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { take } from "./act.js";
-import { listOf, many, outside, since } from "./parts.js";
+import { joined, listOf, outside, since } from "./parts.js";
 import { openCircuits } from "./system.js";
 import { runbook, waiting } from "./words.js";
 
@@ -42,8 +43,8 @@ function group(key, causes, open, alerts) {
   return {
     key,
     title: until
-      ? `${agent} does not answer: its circuit is open until ${clock(until)}`
-      : (reason ?? "No reason is known"),
+      ? text("console.causes.circuit-open", { agent, until: clock(until) })
+      : (reason ?? text("console.parts.no-reason")),
     agent: until ? agent : undefined,
     until,
     causes,
@@ -74,21 +75,34 @@ export function card(group, more, place, isFirst = false) {
   return h(
     "li",
     { class: "card", key },
-    h("p", { class: "big" }, more && "at least ", many(count, "order")),
+    h("p", { class: "big" }, text(more ? "console.causes.at-least" : "console.parts.orders", { count })),
     h(
       "div",
       null,
       h("h3", null, title),
-      h("p", { class: "muted" }, !until && step && `step ${step}, `, first && ["the first ", since(first)]),
+      h(
+        "p",
+        { class: "muted" },
+        joined(
+          ", ",
+          !until && step && text("console.causes.step", { step }),
+          first && rich("console.causes.first", { ago: since(first) }),
+        ),
+      ),
       until && h("ul", null, causes.map(one)),
       takers(group.taken),
     ),
     h(
       "p",
       { class: "buttons" },
-      outside(runbook(until ? CIRCUIT : ENDED), "What to do"),
-      unacknowledged.length > 0 && h("button", { onClick: () => take(group, place) }, "I take it"),
-      !until && h("a", { class: `button ${isFirst ? "main" : ""}`, href: ordersOf(causes[0]) }, "Show orders"),
+      outside(runbook(until ? CIRCUIT : ENDED), text("console.parts.what-to-do")),
+      unacknowledged.length > 0 && h("button", { onClick: () => take(group, place) }, text("console.parts.take")),
+      !until &&
+        h(
+          "a",
+          { class: `button ${isFirst ? "main" : ""}`, href: ordersOf(causes[0]) },
+          text("console.parts.show-orders"),
+        ),
     ),
   );
 }
@@ -98,8 +112,11 @@ const one = (cause) =>
   h(
     "li",
     { key: `${cause.step} ${cause.cause ?? cause.reason}` },
-    h("a", { href: ordersOf(cause) }, many(cause.count, "order")),
-    ` at ${cause.step}: ${cause.reason ?? "no reason is known"}`,
+    rich("console.causes.orders-at", {
+      orders: h("a", { href: ordersOf(cause) }, text("console.parts.orders", { count: cause.count })),
+      step: String(cause.step),
+      reason: cause.reason ?? text("console.causes.no-reason"),
+    }),
   );
 
 /** Who has taken it, and when. @param {Taken[]} taken */
@@ -109,9 +126,8 @@ export const takers = (taken = []) =>
     "p",
     { class: "takers" },
     taken.map(({ by, at, note }, place) => [
-      place ? "; " : badge(LOOK.well, "taken"),
-      ` by ${by}, `,
-      since(at),
+      place ? "; " : [badge(LOOK.well, text("console.causes.taken")), " "],
+      rich("console.causes.taken-by", { operator: by, ago: since(at) }),
       note && `: ${note}`,
     ]),
   );

@@ -3,7 +3,8 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
 import { clock, duration } from "../../../engine/pages/static/common/time.js";
-import { at, head, listOf, many } from "./parts.js";
+import { text } from "../../../engine/pages/static/common/words.js";
+import { at, cell, head, listOf } from "./parts.js";
 import { waiting } from "./words.js";
 
 const MINUTE = 60_000;
@@ -19,21 +20,21 @@ const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, number) =>
 
 /** @param {number} ms */
 function inTime(ms) {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  return ms < MINUTE ? `${(ms / 1000).toFixed(1)} s` : duration(ms / 1000);
+  if (ms < 1000) return text("page.time.milliseconds", { count: Math.round(ms) });
+  return ms < MINUTE ? text("page.time.seconds", { count: (ms / 1000).toFixed(1) }) : duration(ms / 1000);
 }
 
 /** @param {{since: string, until: string, minutes: Minute[]}} hour */
 export function charts({ since, until, minutes }) {
-  if (!minutes.length) return h("p", { class: "muted" }, `Nothing ended in the hour until ${clock(until)}.`);
+  if (!minutes.length) return h("p", { class: "muted" }, text("console.charts.none", { until: clock(until) }));
   const names = [...new Set(minutes.flatMap(({ steps }) => Object.keys(steps)))].sort();
   const place = (/** @type {Minute} */ { at: time }) => (Date.parse(time) - Date.parse(since)) / MINUTE;
   const ends = h("figcaption", { class: "muted small" }, h("span", null, clock(since)), h("span", null, clock(until)));
   return [
     h("figure", { class: "hour" }, throughput(minutes, place, { since, until }), ends),
-    names.length > 0 && h("h3", null, "How long steps took, on average"),
+    names.length > 0 && h("h3", null, text("console.charts.durations")),
     names.length > 0 && h("figure", { class: "hour" }, sparklines(names, minutes, place), ends),
-    h("details", null, h("summary", null, "The same as a table"), table(names, minutes)),
+    h("details", null, h("summary", null, text("console.charts.as-table")), table(names, minutes)),
   ];
 }
 
@@ -82,13 +83,13 @@ function throughput(minutes, place, hour) {
   const series = [
     {
       look: LOOK.well,
-      words: `${many(sum(minutes.map((minute) => minute.processed)), "order")} processed`,
+      words: text("console.charts.processed", { count: sum(minutes.map((minute) => minute.processed)) }),
       state: "Processed",
     },
-    { look: LOOK.undone, words: `${many(sum(undone), "order")} undone`, state: "Undone" },
-    { look: LOOK.wrong, words: `${many(sum(failed), "order")} came to need you`, state: waiting() },
+    { look: LOOK.undone, words: text("console.charts.undone", { count: sum(undone) }), state: "Undone" },
+    { look: LOOK.wrong, words: text("console.charts.needed-you", { count: sum(failed) }), state: waiting() },
   ];
-  const most = `at most ${above} processed in a minute`;
+  const most = text("console.charts.most", { count: above });
   return [
     h(
       "p",
@@ -129,7 +130,7 @@ const sparklines = (names, minutes, place) =>
     const found = minutes.filter(({ steps }) => name in steps);
     const means = found.map(({ steps }) => mean(steps[name]));
     const longest = Math.max(...found.map(({ steps }) => steps[name].longest));
-    const words = `latest ${inTime(means[means.length - 1])}, longest ${inTime(longest)}`;
+    const words = text("console.charts.latest", { latest: inTime(means[means.length - 1]), longest: inTime(longest) });
     const d = path(found.map(place), means);
     return h(
       "div",
@@ -161,11 +162,11 @@ function path(places, values) {
 const table = (names, minutes) =>
   h(
     "div",
-    { class: "wide", tabindex: 0, role: "region", "aria-label": "The last hour by minutes" },
+    { class: "wide", tabindex: 0, role: "region", "aria-label": text("console.charts.table") },
     h(
       "table",
       { class: "rows" },
-      head(["Minute", "Processed", "Undone", "Came to need you", ...names]),
+      head(["minute", "processed", "undone", "needed-you"], names),
       h(
         "tbody",
         null,
@@ -173,10 +174,10 @@ const table = (names, minutes) =>
           h(
             "tr",
             { key: minute.at },
-            h("td", { "data-name": "Minute" }, at(minute.at)),
-            h("td", { "data-name": "Processed" }, minute.processed),
-            h("td", { "data-name": "Undone" }, minute.undone),
-            h("td", { "data-name": "Came to need you" }, minute.failed),
+            cell("minute", null, at(minute.at)),
+            cell("processed", null, minute.processed),
+            cell("undone", null, minute.undone),
+            cell("needed-you", null, minute.failed),
             names.map((name) => h("td", { "data-name": name }, took(minute.steps[name]))),
           ),
         ),
@@ -184,4 +185,4 @@ const table = (names, minutes) =>
     ),
   );
 
-const took = (step) => step && `${inTime(mean(step))}, longest ${inTime(step.longest)}`;
+const took = (step) => step && text("console.charts.took", { mean: inTime(mean(step)), longest: inTime(step.longest) });

@@ -3,8 +3,8 @@
 import { Problem } from "../../../engine/pages/static/common/api.js";
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
-import { countdown } from "../../../engine/pages/static/common/time.js";
-import { metBy, nameOf } from "./banner.js";
+import { text } from "../../../engine/pages/static/common/words.js";
+import { meets, metBy, nameOf } from "./banner.js";
 import { live } from "./live.js";
 import { nothing } from "./parts.js";
 import { ask } from "./session.js";
@@ -13,21 +13,27 @@ const EVERY_SECONDS = 5;
 const ORDERS = 100;
 const AT_ONCE = 8;
 const HOST = "/local/host";
-const MODES = {
-  none: "It works",
-  slow: "It answers after a second",
-  flaky: "Half of the calls fail",
-  down: "It answers 503",
-  hang: "It does not answer, and does nothing",
-  late: "It does not answer in time, but does it",
-  reject: "It refuses for good",
-  busy: "It answers 429, and asks for a pause of 5 seconds",
-  unauthorized: "It answers 401 to the first call of each step, then works",
-  accept: "It accepts, and does it when it is asked again",
-  remember: "It refuses, and repeats that for the same key",
-  forget: "It forgets after ten seconds what it did",
+const MODES = /** @type {const} */ ([
+  "none",
+  "slow",
+  "flaky",
+  "down",
+  "hang",
+  "late",
+  "reject",
+  "busy",
+  "unauthorized",
+  "accept",
+  "remember",
+  "forget",
+]);
+/** For how many seconds a service is broken, and what that is called. */
+const TIMES = {
+  30: text("console.faults.for-30-seconds"),
+  60: text("console.faults.for-a-minute"),
+  300: text("console.faults.for-5-minutes"),
+  0: text("console.faults.until-mended"),
 };
-const TIMES = { 30: "for 30 s", 60: "for a minute", 300: "for 5 minutes", 0: "until it is mended" };
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function faultsPage(place) {
@@ -64,17 +70,17 @@ export function faultsPage(place) {
     const one = async () => {
       while (left-- > 0) {
         await ask("/simulator/sample", { body: {} });
-        sending = `${++sent} of ${ORDERS} sent`;
+        sending = text("console.faults.sending", { sent: ++sent, all: ORDERS });
         page.redraw();
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, one));
-    place.say(`${ORDERS} orders sent`);
+    place.say(text("console.faults.sent", { count: ORDERS }));
   }
 
   const draw = ({ services, marks, sample, host }) => [
-    h("h1", null, "Faults"),
-    h("p", { class: "muted" }, "Break something, send orders, and watch the system heal."),
+    h("h1", null, text("console.faults.title")),
+    h("p", { class: "muted" }, text("console.faults.hint")),
     problem &&
       h(
         "div",
@@ -86,29 +92,29 @@ export function faultsPage(place) {
       ? h(
           "section",
           { "aria-labelledby": "services" },
-          h("h2", { id: "services" }, "Services"),
+          h("h2", { id: "services" }, text("console.faults.services")),
           terms(marks),
           h("ul", { class: "cards" }, services.map(service)),
         )
-      : nothing("The services here are real", "Nothing can be broken on purpose."),
+      : nothing(text("console.faults.none"), text("console.faults.none-hint")),
     sample &&
       h(
         "p",
         { class: "buttons" },
-        h("button", { class: "main", onClick: () => attempt(send) }, `Send ${ORDERS} orders`),
+        h("button", { class: "main", onClick: () => attempt(send) }, text("console.faults.send", { count: ORDERS })),
         h("span", { role: "status" }, sending),
       ),
     host &&
       h(
         "section",
         { "aria-labelledby": "host" },
-        h("h2", { id: "host" }, "Host"),
+        h("h2", { id: "host" }, text("console.faults.host")),
+        h("p", { class: "muted" }, text("console.faults.host-hint", { process: String(host) })),
         h(
-          "p",
-          { class: "muted" },
-          `Process ${host} answers. Killed, it finishes nothing; another starts, and takes over what it left when the locks have run out.`,
+          "button",
+          { class: "danger", onClick: () => attempt(() => ask(HOST, { method: "DELETE" })) },
+          text("console.faults.kill"),
         ),
-        h("button", { class: "danger", onClick: () => attempt(() => ask(HOST, { method: "DELETE" })) }, "Kill a host"),
       ),
   ];
 
@@ -120,7 +126,8 @@ export function faultsPage(place) {
       h(
         "label",
         null,
-        "Break it ",
+        text("console.faults.break-it"),
+        " ",
         h(
           "select",
           { onChange: (event) => (seconds = Number(event.target.value)) },
@@ -130,7 +137,13 @@ export function faultsPage(place) {
         ),
       ),
       [...marks, "orderId"].map((name) =>
-        h("label", null, `only for ${nameOf(name)} `, h("input", { placeholder: "all", onInput: typed(name) })),
+        h(
+          "label",
+          null,
+          text("console.faults.only-for", { name: nameOf(name) }),
+          " ",
+          h("input", { placeholder: text("console.faults.all"), onInput: typed(name) }),
+        ),
       ),
     );
   }
@@ -149,33 +162,37 @@ export function faultsPage(place) {
                 "li",
                 null,
                 badge(LOOK.wrong, fault.mode),
-                metBy(fault) && ` for ${metBy(fault)}`,
-                fault.until && [" for ", h("span", { live: () => countdown(fault.until).replace("in ", "") })],
+                meets(fault),
                 " ",
                 h(
                   "button",
                   { class: "plain", onClick: () => set(name, "none", fault.match) },
-                  "Mend",
+                  text("console.faults.mend"),
                   h("span", { class: "for-readers" }, ` ${name}: ${fault.mode}`),
                 ),
               ),
             ),
           )
-        : h("p", null, badge(LOOK.well, "works")),
+        : h("p", null, badge(LOOK.well, text("console.faults.works"))),
       h(
         "div",
-        { class: "modes", role: "group", "aria-label": `Fault of ${name}` },
-        Object.entries(MODES).map(([mode, title]) =>
+        { class: "modes", role: "group", "aria-label": text("console.faults.of", { service: name }) },
+        MODES.map((mode) =>
           h(
             "button",
-            { key: mode, title, "aria-pressed": String(isSet(faults, mode)), onClick: () => set(name, mode) },
-            mode[0].toUpperCase() + mode.slice(1),
+            {
+              key: mode,
+              title: text(`console.faults.does.${mode}`),
+              "aria-pressed": String(isSet(faults, mode)),
+              onClick: () => set(name, mode),
+            },
+            text(`console.faults.mode.${mode}`),
           ),
         ),
       ),
     );
 
-  const page = live(place, { title: "Faults", load, draw, every: () => EVERY_SECONDS });
+  const page = live(place, { title: text("console.faults.title"), load, draw, every: () => EVERY_SECONDS });
   return page;
 }
 

@@ -4,14 +4,15 @@ import { Problem } from "../../../engine/pages/static/common/api.js";
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
 import { clock } from "../../../engine/pages/static/common/time.js";
+import { LOCALE, text } from "../../../engine/pages/static/common/words.js";
 import { take } from "./act.js";
 import { charts } from "./charts.js";
 import { card, groupsOf, takenOf } from "./causes.js";
 import { live } from "./live.js";
-import { atLeast, listOf, many, nothing, numbered, outside, since } from "./parts.js";
+import { atLeast, joined, listOf, nothing, numbered, outside, since } from "./parts.js";
 import { ask, sinceActing } from "./session.js";
 import { agents, facts, isLate, openCircuits, poisoned, services } from "./system.js";
-import { list, runbook } from "./words.js";
+import { alertName, list, runbook } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const FIGURES_EVERY = 60_000;
@@ -19,9 +20,9 @@ const FIGURES_EVERY = 60_000;
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function firstPage(place) {
   return live(place, {
-    title: "Overview",
+    title: text("console.first.title"),
     shape: "cards",
-    heading: ({ overview }) => `${numbered(counted(overview, "waitsForOperator"))}Overview`,
+    heading: ({ overview }) => `${numbered(counted(overview, "waitsForOperator"))}${text("console.first.title")}`,
     load,
     draw: (data) => draw(data, place),
     every: () => EVERY_SECONDS,
@@ -74,18 +75,24 @@ export function sentence(overview, taken = 0) {
   const failed = counted(overview, "waitsForOperator");
   const needs = [
     failed.count &&
-      `${atLeast(failed)} ${failed.count === 1 ? "order needs" : "orders need"} you${taken ? `, ${taken} of them taken` : ""}`,
-    ...openCircuits(overview).map(([agent, until]) => `${agent}'s circuit is open until ${clock(until)}`),
+      text(taken ? "console.first.failed-taken" : "console.first.failed", {
+        count: failed.count,
+        orders: atLeast(failed),
+        taken,
+      }),
+    ...openCircuits(overview).map(([agent, until]) =>
+      text("console.first.circuit-open", { agent, until: clock(until) }),
+    ),
     isLate(overview) &&
       (overview.lastSweep
-        ? `no supervisor has swept since ${clock(overview.lastSweep.at)}`
-        : "no supervisor has swept yet"),
-    poisoned(overview) && `${many(poisoned(overview), "message")} could not be read`,
+        ? text("console.first.late", { since: clock(overview.lastSweep.at) })
+        : text("console.first.never-swept")),
+    poisoned(overview) && text("console.first.unreadable", { count: poisoned(overview) }),
   ].filter(Boolean);
   const open = counted(overview, "isUnderWay").count;
-  if (!needs.length) return `Nothing needs you${open ? `; ${many(open, "order")} under way` : ""}.`;
+  if (!needs.length) return open ? text("console.first.under-way", { count: open }) : text("console.first.well");
   const sentence = needs.join("; ");
-  return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
+  return `${sentence[0].toLocaleUpperCase(LOCALE)}${sentence.slice(1)}.`;
 }
 
 function draw({ overview, causes, groups, hour }, place) {
@@ -94,15 +101,11 @@ function draw({ overview, causes, groups, hour }, place) {
   return [
     h("h1", { id: "sentence" }, sentence(overview, takenOf(groups))),
     poisoned(overview) > 0 &&
-      h(
-        "p",
-        null,
-        h("a", { href: "#/poison" }, `Show the ${many(poisoned(overview), "message")} that could not be read`),
-      ),
+      h("p", null, h("a", { href: "#/poison" }, text("console.first.show-unreadable", { count: poisoned(overview) }))),
     h(
       "section",
       { "aria-labelledby": "why" },
-      h("h2", { id: "why" }, "What needs you"),
+      h("h2", { id: "why" }, text("console.first.needs")),
       groups.length || others.length
         ? h(
             "ul",
@@ -110,12 +113,12 @@ function draw({ overview, causes, groups, hour }, place) {
             groups.map((group, number) => card(group, more, place, number === 0)),
             others.map((finding) => other(finding, place)),
           )
-        : nothing("All is well", "Orders that wait for a person appear here, by why they wait."),
+        : nothing(text("console.first.none"), text("console.first.none-hint")),
     ),
     h(
       "section",
       { "aria-labelledby": "counts" },
-      h("h2", { id: "counts" }, "Open orders"),
+      h("h2", { id: "counts" }, text("console.first.open")),
       h(
         "ul",
         { class: "counts" },
@@ -136,7 +139,7 @@ function draw({ overview, causes, groups, hour }, place) {
     h(
       "section",
       { "aria-labelledby": "system" },
-      h("h2", { id: "system" }, "The system"),
+      h("h2", { id: "system" }, text("console.first.system")),
       agents(overview),
       services(overview, place),
       facts(overview),
@@ -144,8 +147,8 @@ function draw({ overview, causes, groups, hour }, place) {
     h(
       "section",
       { "aria-labelledby": "hour" },
-      h("h2", { id: "hour" }, "The last hour"),
-      hour ? charts(hour) : h("p", { class: "muted" }, "Not known now."),
+      h("h2", { id: "hour" }, text("console.first.hour")),
+      hour ? charts(hour) : h("p", { class: "muted" }, text("console.first.hour-unknown")),
     ),
   ];
 }
@@ -154,18 +157,22 @@ const other = (cause, place) =>
   h(
     "li",
     { class: "card", key: cause.type + (cause.cause || cause.reason) },
-    h("p", { class: "big" }, many(cause.open, "alert")),
+    h("p", { class: "big" }, text("console.parts.alerts", { count: cause.open })),
     h(
       "div",
       null,
       h("h3", null, cause.reason),
-      h("p", { class: "muted" }, cause.type.split(".").pop(), ", ", since(cause.last)),
+      h("p", { class: "muted" }, joined(", ", alertName(cause.type), since(cause.last))),
     ),
     h(
       "p",
       { class: "buttons" },
-      outside(runbook(cause.type), "What to do"),
-      h("button", { onClick: () => take(cause, place) }, "I take it"),
-      h("a", { class: "button", href: cause.type.endsWith("SubmissionRejected") ? "#/poison" : "#/alerts" }, "Show"),
+      outside(runbook(cause.type), text("console.parts.what-to-do")),
+      h("button", { onClick: () => take(cause, place) }, text("console.parts.take")),
+      h(
+        "a",
+        { class: "button", href: cause.type.endsWith("SubmissionRejected") ? "#/poison" : "#/alerts" },
+        text("console.first.show"),
+      ),
     ),
   );

@@ -2,7 +2,8 @@
 
 import { h, render } from "../../../engine/pages/static/common/dom.js";
 import { Poll } from "../../../engine/pages/static/common/poll.js";
-import { listOf, many } from "./parts.js";
+import { text } from "../../../engine/pages/static/common/words.js";
+import { listOf } from "./parts.js";
 import { ask } from "./session.js";
 import { waiting } from "./words.js";
 
@@ -27,11 +28,11 @@ const kept = () => JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
 /** What became of them, in words. @param {Followed} followed @param {Became} became */
 export function words({ done, orders }, { failed, underWay, over, mayBeOpen }) {
   const parts = [
-    over.length && `${over.length} ${mayBeOpen ? "seem to have ended" : "ended"}`,
-    underWay.length && `${underWay.length} under way`,
-    failed.length && `${failed.length} failed again`,
+    over.length && text(mayBeOpen ? "console.followed.maybe-over" : "console.followed.over", { count: over.length }),
+    underWay.length && text("console.followed.under-way", { count: underWay.length }),
+    failed.length && text("console.followed.failed", { count: failed.length }),
   ].filter(Boolean);
-  return `${many(orders.length, "order")} ${done} by you: ${parts.join(", ")}. `;
+  return text("console.followed.all", { count: orders.length, done, became: parts.join(", ") });
 }
 
 /** Whether no later answer can differ but by a new failure. @param {Became} became */
@@ -57,9 +58,11 @@ export function watchFollowed(node) {
         "p",
         { role: "status" },
         words(followed, became),
-        became.failed.length > 0 && h("a", { href: listOf({ state: waiting(), since: followed.since }) }, "Show them"),
         " ",
-        h("button", { class: "plain small", onClick: forget }, "Follow no more"),
+        became.failed.length > 0 &&
+          h("a", { href: listOf({ state: waiting(), since: followed.since }) }, text("console.followed.show")),
+        " ",
+        h("button", { class: "plain small", onClick: forget }, text("console.followed.forget")),
       ),
     );
   }

@@ -2,6 +2,7 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { mark } from "../../../engine/pages/static/common/marks.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { stepLook } from "./words.js";
 
 const [WIDEST, NARROWEST, HEIGHT] = [180, 96, 56];
@@ -87,10 +88,10 @@ export function graph(steps, across, available = Infinity) {
 
 const inWords = (steps) =>
   steps
-    .map(
-      (step) =>
-        `${step.name}: ${stepLook(step).word}${step.after?.length ? `, after ${step.after.join(" and ")}` : ""}`,
-    )
+    .map((step) => {
+      const [state, after] = [`${step.name}: ${stepLook(step).word}`, step.after ?? []];
+      return after.length ? text("console.graph.after", { state, steps: after.join(", ") }) : state;
+    })
     .join("; ");
 
 function line(from, to, across, { width, height }, key) {

@@ -1,7 +1,8 @@
 /** What happened to an order, the newest first. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
-import { at, many, localized, head } from "./parts.js";
+import { text } from "../../../engine/pages/static/common/words.js";
+import { at, cell, head, localized } from "./parts.js";
 import { event as meaning } from "./words.js";
 
 const NEWEST = 50;
@@ -19,7 +20,7 @@ export function historyOf({ history }, view, redraw) {
   return h(
     "section",
     { "aria-labelledby": "history" },
-    h("h2", { id: "history" }, "History"),
+    h("h2", { id: "history" }, text("console.history.title")),
     h(
       "label",
       { class: "quiet" },
@@ -28,12 +29,13 @@ export function historyOf({ history }, view, redraw) {
         checked: view.failuresOnly,
         onChange: change("failuresOnly", !view.failuresOnly),
       }),
-      " Only what went wrong",
+      " ",
+      text("console.history.failures-only"),
     ),
     h(
       "table",
       { class: "rows" },
-      head(["At", "What", "Detail", "Who"]),
+      head(["at", "what", "detail", "who"]),
       h(
         "tbody",
         null,
@@ -41,15 +43,15 @@ export function historyOf({ history }, view, redraw) {
           h(
             "tr",
             { key: String(entry.number), class: meaning(entry.event).changesNothing ? "grey" : "" },
-            h("td", { "data-name": "At" }, at(entry.at)),
-            h("td", { "data-name": "What" }, h("strong", null, entry.event)),
-            h("td", { "data-name": "Detail" }, localized(entry.detail)),
-            h("td", { "data-name": "Who", class: "muted" }, entry.actor),
+            cell("at", null, at(entry.at)),
+            cell("what", null, h("strong", null, entry.event)),
+            cell("detail", null, localized(entry.detail)),
+            cell("who", { class: "muted" }, entry.actor),
           ),
         ),
       ),
     ),
     found.length > shown.length &&
-      h("button", { onClick: change("all", true) }, `Show all ${many(found.length, "entry", "entries")}`),
+      h("button", { onClick: change("all", true) }, text("console.history.show-all", { count: found.length })),
   );
 }

@@ -1,6 +1,7 @@
 /** Asks for the operators' key. It stays in the memory of this console's tabs, and goes nowhere else but into the header of calls. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { operator, setKey, setOperator } from "./session.js";
 
 /** @param {import("./main.js").Place} place @param {string} why @param {() => void} given @returns {import("./main.js").Open} */
@@ -19,12 +20,12 @@ export function keyPage(place, why, given) {
       h(
         "form",
         { class: "key", onSubmit: enter },
-        h("h1", null, "Operators' console"),
+        h("h1", null, text("console.key.title")),
         why && h("p", { class: "note wrong", role: "alert" }, why),
         h(
           "label",
           { class: "field" },
-          h("span", null, "Operators' key"),
+          h("span", null, text("console.key.key")),
           h("input", {
             name: "key",
             type: "password",
@@ -36,17 +37,15 @@ export function keyPage(place, why, given) {
         h(
           "label",
           { class: "field" },
-          h("span", null, "Your name"),
-          h("small", { class: "muted" }, "It stands in the history of what you do."),
+          h("span", null, text("console.key.name")),
+          h("small", { class: "muted" }, text("console.key.name-hint")),
           h("input", { name: "name", value: operator(), autocomplete: "name", maxlength: 80 }),
         ),
-        h("button", { class: "main" }, "Open the console"),
+        h("button", { class: "main" }, text("console.key.open")),
         h(
           "p",
           { class: "small muted" },
-          "The key is kept until the last tab of this console is closed. On this machine ",
-          h("code", null, "make run"),
-          " prints it; on Azure see docs/operate.md.",
+          rich("console.key.hint", { command: h("code", null, "make run"), page: "docs/operate.md" }),
         ),
       ),
     );

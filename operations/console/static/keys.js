@@ -1,17 +1,18 @@
 /** What the keyboard does; nothing while somebody types. */
 
 import { h, render } from "../../../engine/pages/static/common/dom.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 
 const HELP = [
-  ["/", "search"],
-  ["j, k", "next or previous row"],
-  ["Enter", "open it"],
-  ["a", "the first action, such as resubmit; it asks before it acts"],
-  ["r", "ask again now"],
-  ["Esc", "back to the list"],
-  ["g", "to the overview"],
-  ["1 to 9", "to a page, as they stand on top"],
-  ["?", "this help"],
+  ["/", text("console.keys.search")],
+  ["j, k", text("console.keys.row")],
+  [text("console.keys.enter"), text("console.keys.open")],
+  ["a", text("console.keys.act")],
+  ["r", text("console.keys.again")],
+  [text("console.keys.escape"), text("console.keys.back")],
+  ["g", text("console.keys.overview")],
+  [text("console.keys.digits", { first: 1, last: 9 }), text("console.keys.page")],
+  ["?", text("console.keys.help")],
 ];
 
 /** @param {KeyboardEvent} event @param {import("./main.js").Place} place @param {() => string} list the address of the last list @param {string[]} links of the pages on top */
@@ -44,16 +45,16 @@ function move(by) {
 
 function help() {
   const dialog = document.createElement("dialog");
-  dialog.setAttribute("aria-label", "Keys");
+  dialog.setAttribute("aria-label", text("console.keys.title"));
   render(
     dialog,
-    h("h2", null, "Keys"),
+    h("h2", null, text("console.keys.title")),
     h(
       "dl",
       { class: "facts" },
       HELP.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)]),
     ),
-    h("button", { onClick: () => dialog.close() }, "Close"),
+    h("button", { onClick: () => dialog.close() }, text("console.keys.close")),
   );
   dialog.onclose = () => dialog.remove();
   document.body.append(dialog);

@@ -2,11 +2,12 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { momentOf, typedOf } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { bulkButtons, canMean } from "./bulk.js";
 import { save } from "./csv.js";
 import { differences, matching, open } from "./listing.js";
 import { live } from "./live.js";
-import { listOf, many, nothing } from "./parts.js";
+import { listOf, nothing } from "./parts.js";
 import { asCsv, ENDED, table, UNDER_WAY } from "./rows.js";
 import { list, lists, waiting } from "./words.js";
 
@@ -50,28 +51,23 @@ export function listPage(place, query) {
     const { orders, more, until } = shown;
     const { waitsForOperator } = list(filter.state);
     return [
-      h("h1", null, "Orders"),
+      h("h1", null, text("console.list.title")),
       chips(filter),
       h(
         "details",
         { class: "filters", open: isFiltered(filter) || innerWidth > 700, key: "filter" },
-        h("summary", null, "Filter"),
+        h("summary", null, text("console.list.filter")),
         form(filter, orders),
       ),
       held > 0 &&
         h(
           "p",
           { class: "note", role: "status", key: "changes" },
-          `${many(held, "change")} since; `,
-          h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
+          text("console.list.changes", { count: held }),
+          "; ",
+          h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, text("console.list.show")),
         ),
-      waitsForOperator &&
-        !canMean(filter) &&
-        h(
-          "p",
-          { class: "muted" },
-          "To act on all of these, filter by step, agent, cause or workflow alone: a text or a time says what is shown, not what is meant.",
-        ),
+      waitsForOperator && !canMean(filter) && h("p", { class: "muted" }, text("console.list.not-meant")),
       canMean(filter) &&
         orders.length > 0 &&
         bulkButtons(
@@ -85,15 +81,20 @@ export function listPage(place, query) {
       h(
         "p",
         { class: "buttons" },
-        more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
-        orders.length > 0 && h("button", { onClick: () => save("orders.csv", asCsv(orders)) }, "Save as CSV"),
+        more && h("button", { onClick: () => ((wanted += 1), page.now()) }, text("console.parts.show-more")),
+        orders.length > 0 &&
+          h("button", { onClick: () => save("orders.csv", asCsv(orders)) }, text("console.parts.save-csv")),
       ),
-      h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
+      h(
+        "p",
+        { class: "muted small", role: "status" },
+        text(more ? "console.list.so-far" : "console.parts.orders", { count: orders.length }),
+      ),
     ];
   }
 
   const page = live(place, {
-    title: "Orders",
+    title: text("console.list.title"),
     heading: ({ orders, more }) => `(${orders.length}${more ? "+" : ""}) ${list(filter.state).title}`,
     load,
     draw,
@@ -119,7 +120,7 @@ const isAtRow = () => Boolean(document.activeElement?.closest("[data-row]"));
 const chips = ({ state }) =>
   h(
     "nav",
-    { class: "chips", "aria-label": "Lists" },
+    { class: "chips", "aria-label": text("console.list.lists") },
     Object.entries(lists()).map(([name, { title }]) =>
       h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, title),
     ),
@@ -134,7 +135,7 @@ function form(filter, orders) {
     location.hash = listOf({ state: filter.state, ...typed, since: moment("since"), until: moment("until") });
   };
   const field = (name, label, more = {}) =>
-    h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "", ...more }));
+    h("label", { key: name }, label, " ", h("input", { name, value: filter[name] ?? "", ...more }));
   const known = (name, label, values) => [
     field(name, label, { list: `known-${name}` }),
     h(
@@ -150,30 +151,30 @@ function form(filter, orders) {
     (mayHaveFailed(filter.state) || filter.step || filter.agent || filter.cause) && [
       known(
         "step",
-        "Failed step",
+        text("console.list.step"),
         orders.flatMap((order) => order.failedSteps ?? []),
       ),
       known(
         "agent",
-        "Agent",
+        text("console.list.agent"),
         orders.flatMap((order) => order.failedAgents ?? []),
       ),
       known(
         "cause",
-        "Cause, whole",
+        text("console.list.cause"),
         orders.flatMap((order) => order.cause ?? []),
       ),
     ],
     known(
       "workflow",
-      "Workflow",
+      text("console.list.workflow"),
       orders.flatMap((order) => order.workflow ?? []),
     ),
-    field("text", "Text"),
-    time("since", "From"),
-    time("until", "Until"),
-    h("button", null, "Filter"),
-    isFiltered(filter) && h("a", { href: listOf({ state: filter.state }) }, "Clear"),
+    field("text", text("console.list.text")),
+    time("since", text("console.list.since")),
+    time("until", text("console.list.until")),
+    h("button", null, text("console.list.filter")),
+    isFiltered(filter) && h("a", { href: listOf({ state: filter.state }) }, text("console.list.clear")),
   );
 }
 
@@ -184,10 +185,10 @@ const isFiltered = ({ step, agent, cause, workflow, text, since, until }) =>
 /** @param {Filter} filter @param {boolean} more */
 function empty(filter, more) {
   const { state } = filter;
-  if (more) return nothing("None among those read so far", "Show more looks further.");
+  if (more) return nothing(text("console.list.none-yet"), text("console.list.none-yet-hint"));
   if (isFiltered(filter))
-    return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
+    return nothing(text("console.list.none-fits"), h("a", { href: listOf({ state }) }, text("console.list.show-all")));
   return list(state).waitsForOperator
-    ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.")
-    : nothing("No order is in this list", "The other lists have orders that are elsewhere on their way.");
+    ? nothing(text("console.list.none-waits"), text("console.list.none-waits-hint"))
+    : nothing(text("console.list.none"), text("console.list.none-hint"));
 }

@@ -4,6 +4,7 @@ import { h } from "../../../engine/pages/static/common/dom.js";
 import { Misunderstood } from "../../../engine/pages/static/common/api.js";
 import { Poll } from "../../../engine/pages/static/common/poll.js";
 import { clock, duration } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { learn } from "./words.js";
 
 const LATE_AFTER = 2;
@@ -67,7 +68,7 @@ export function live(place, page) {
 
   function failed(fault) {
     problem = fault;
-    if (fault.status === 401) place.askKey("The operators' key was not accepted.");
+    if (fault.status === 401) place.askKey(text("console.live.key-refused"));
     else redraw();
   }
 
@@ -80,21 +81,26 @@ export function live(place, page) {
       h(
         "p",
         null,
-        asOf ? `This is as of ${clock(asOf)}. ` : "",
-        h("button", { class: "plain", onClick: () => poll.now() }, "Try again"),
-        problem instanceof Misunderstood && h("button", { class: "plain", onClick: () => location.reload() }, "Reload"),
+        asOf && [text("console.live.as-of", { time: clock(asOf) }), " "],
+        h("button", { class: "plain", onClick: () => poll.now() }, text("console.live.again")),
+        problem instanceof Misunderstood &&
+          h("button", { class: "plain", onClick: () => location.reload() }, text("console.live.reload")),
       ),
     );
 
   const age = () => (Date.now() - asOf) / 1000;
   const isLate = () => poll.pause !== null && age() > Math.max(LATE_AFTER * poll.pause, EARLIEST_LATE);
   const ofWhen = () => [
-    h("p", { class: "age", key: "age", live: () => `updated ${duration(Math.max(age(), 0))} ago` }),
+    h("p", {
+      class: "age",
+      key: "age",
+      live: () => text("console.live.updated", { duration: duration(Math.max(age(), 0)) }),
+    }),
     h("p", {
       class: "note wrong late",
       role: "alert",
       key: "late",
-      live: () => (isLate() ? `No answer since ${clock(asOf)}: what you see may be over.` : ""),
+      live: () => (isLate() ? text("console.live.late", { time: clock(asOf) }) : ""),
     }),
   ];
 

@@ -3,6 +3,7 @@
 import { h, render, the, tick } from "../../../engine/pages/static/common/dom.js";
 import { applyTheme, themeSwitch } from "../../../engine/pages/static/common/theme.js";
 import { isUtc, setUtc, zone } from "../../../engine/pages/static/common/time.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { alertsPage } from "./alerts.js";
 import { auditPage } from "./audit.js";
 import { watchFaults } from "./banner.js";
@@ -27,16 +28,21 @@ import { forgetKey, hasKey, shareKey } from "./session.js";
 
 /** @type {{path: RegExp, name: string, link?: string, open: (place: Place, query: URLSearchParams, ...args: string[]) => Open}[]} */
 const PAGES = [
-  { path: /^\/$/, name: "Overview", link: "/", open: firstPage },
-  { path: /^\/orders$/, name: "Orders", link: "/orders", open: listPage },
-  { path: /^\/orders\/([\w-]+)$/, name: "Order", open: orderPage },
-  { path: /^\/alerts$/, name: "Alerts", link: "/alerts", open: alertsPage },
-  { path: /^\/poison$/, name: "Poison", link: "/poison", open: poisonPage },
-  { path: /^\/audit$/, name: "Audit", link: "/audit", open: auditPage },
-  { path: /^\/search$/, name: "Search", link: "/search", open: searchPage },
-  { path: /^\/live$/, name: "Live", link: "/live", open: picturePage },
-  { path: /^\/faults$/, name: "Faults", link: "/faults", open: faultsPage },
-  { path: /^\/notifications$/, name: "Notifications", link: "/notifications", open: notificationsPage },
+  { path: /^\/$/, name: text("console.first.title"), link: "/", open: firstPage },
+  { path: /^\/orders$/, name: text("console.list.title"), link: "/orders", open: listPage },
+  { path: /^\/orders\/([\w-]+)$/, name: text("console.order.title"), open: orderPage },
+  { path: /^\/alerts$/, name: text("console.alerts.title"), link: "/alerts", open: alertsPage },
+  { path: /^\/poison$/, name: text("console.main.poison"), link: "/poison", open: poisonPage },
+  { path: /^\/audit$/, name: text("console.main.audit"), link: "/audit", open: auditPage },
+  { path: /^\/search$/, name: text("console.search.title"), link: "/search", open: searchPage },
+  { path: /^\/live$/, name: text("console.live.title"), link: "/live", open: picturePage },
+  { path: /^\/faults$/, name: text("console.faults.title"), link: "/faults", open: faultsPage },
+  {
+    path: /^\/notifications$/,
+    name: text("console.notifications.title"),
+    link: "/notifications",
+    open: notificationsPage,
+  },
 ];
 const LINKS = PAGES.flatMap(({ link }) => link ?? []);
 const main = the("#main");
@@ -64,7 +70,7 @@ const place = {
     }
     focusAgain();
   },
-  say: (text) => render(the("#said"), text),
+  say: (words) => render(the("#said"), words),
   askKey,
   again: () => opened?.now(),
 };
@@ -90,10 +96,10 @@ function around(name) {
   const pages = hasKey() ? PAGES.filter(({ link }) => link) : [];
   render(
     the("#top"),
-    h("a", { class: "brand", href: "#/" }, "Console"),
+    h("a", { class: "brand", href: "#/" }, text("console.title")),
     h(
       "nav",
-      { "aria-label": "Console" },
+      { "aria-label": text("console.title") },
       pages.map((page) =>
         h("a", { href: `#${page.link}`, "aria-current": page.name === name ? "page" : null }, page.name),
       ),
@@ -105,15 +111,16 @@ function around(name) {
       "span",
       null,
       page && [h("a", { href: page }, title), " "],
-      hasKey() && h("button", { class: "plain", onClick: forget }, "Forget the key"),
+      hasKey() && h("button", { class: "plain", onClick: forget }, text("console.main.forget")),
     ),
-    h("span", { class: "quiet" }, "Keys: press ", h("kbd", null, "?")),
+    h("span", { class: "quiet" }, rich("console.main.keys", { key: h("kbd", null, "?") })),
     hasKey() &&
       h(
         "label",
         { class: "quiet" },
         h("input", { type: "checkbox", checked: isUtc(), onChange: switchZone }),
-        ` Times in UTC (now ${zone()})`,
+        " ",
+        text("console.main.utc", { zone: zone() }),
       ),
     themeSwitch(() => around(name)),
   );

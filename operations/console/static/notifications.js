@@ -3,8 +3,9 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
 import { countdown, full, now } from "../../../engine/pages/static/common/time.js";
+import { named, rich, text } from "../../../engine/pages/static/common/words.js";
 import { live } from "./live.js";
-import { at, head, many, nothing, numbered, since, text } from "./parts.js";
+import { at, cell, folded, head, joined, nothing, numbered, since } from "./parts.js";
 import { ask } from "./session.js";
 
 const EVERY_SECONDS = 10;
@@ -14,18 +15,17 @@ const EVERY_SECONDS = 10;
  * @typedef {{channel: string, waiting: number, lastSentAt: string | null, pausedUntil: string | null, failure: string | null, messages: Sent[]}} Channel
  */
 
-const NAMES = { mail: "Mail (Azure)", smtp: "Mail (SMTP)", teams: "Teams", slack: "Slack" };
-/** @type {Record<string, [import("../../../engine/pages/static/common/marks.js").Look, string]>} */
-const OUTCOMES = { sent: [LOOK.well, "sent"], refused: [LOOK.wrong, "refused"] };
+/** How a message looks that came to this. @type {Record<string, import("../../../engine/pages/static/common/marks.js").Look>} */
+const OUTCOMES = { sent: LOOK.well, refused: LOOK.wrong };
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function notificationsPage(place) {
   return live(place, {
-    title: "Notifications",
+    title: text("console.notifications.title"),
     shape: "cards",
-    heading: ({ channels }) => `${numbered({ count: failing(channels) })}Notifications`,
+    heading: ({ channels }) => `${numbered({ count: failing(channels) })}${text("console.notifications.title")}`,
     load: (signal) => ask("/api/operator/channels", { signal }),
-    draw: ({ channels }) => [h("h1", null, "Notifications"), list(channels)],
+    draw: ({ channels }) => [h("h1", null, text("console.notifications.title")), list(channels)],
     every: () => EVERY_SECONDS,
   });
 }
@@ -37,10 +37,7 @@ export const failing = (channels) => channels.filter(({ failure }) => failure).l
 export const list = (channels) =>
   channels.length
     ? channels.map(section)
-    : nothing(
-        "No channel is set up",
-        "Alerts are listed on the page Alerts. Settings can send them by mail, to Teams and to Slack.",
-      );
+    : nothing(text("console.notifications.none"), text("console.notifications.none-hint"));
 
 /** @param {Channel} channel */
 function section(channel) {
@@ -49,42 +46,52 @@ function section(channel) {
   return h(
     "section",
     { "aria-labelledby": id, key: name },
-    h("h2", { id }, NAMES[name] ?? name),
+    h("h2", { id }, named("console.notifications.channel", name)),
     h("p", { class: "facts-line" }, state(channel), h("span", { class: "muted" }, facts(channel))),
-    channel.failure && h("p", { class: "note wrong" }, "Last failure: ", text(channel.failure)),
-    messages.length ? table(messages) : h("p", { class: "muted" }, "No message yet"),
+    channel.failure &&
+      h("p", { class: "note wrong" }, rich("console.notifications.failure", { failure: folded(channel.failure) })),
+    messages.length ? table(messages) : h("p", { class: "muted" }, text("console.notifications.no-message")),
   );
 }
 
 /** Whether the channel works, as shape and word. @param {Channel} channel */
 export function state({ failure, lastSentAt, pausedUntil, messages }) {
-  if (pausedUntil && Date.parse(pausedUntil) > now()) return badge(LOOK.waits, "paused");
-  if (failure) return badge(LOOK.wrong, messages[0]?.outcome === "refused" ? "message refused" : "failing");
-  return lastSentAt ? badge(LOOK.well, "working") : badge(LOOK.plain, "not used yet");
+  if (pausedUntil && Date.parse(pausedUntil) > now()) return badge(LOOK.waits, text("console.notifications.paused"));
+  if (failure)
+    return badge(
+      LOOK.wrong,
+      text(
+        messages[0]?.outcome === "refused" ? "console.notifications.message-refused" : "console.notifications.failing",
+      ),
+    );
+  return lastSentAt
+    ? badge(LOOK.well, text("console.notifications.working"))
+    : badge(LOOK.plain, text("console.notifications.unused"));
 }
 
 /** @param {Channel} channel */
-const facts = ({ waiting, lastSentAt, pausedUntil }) => [
-  waiting ? `${many(waiting, "alert")} waiting` : "no alerts waiting",
-  lastSentAt && [", last sent ", since(lastSentAt)],
-  pausedUntil &&
-    Date.parse(pausedUntil) > now() && [
-      ", next attempt ",
-      h("time", { datetime: pausedUntil, title: full(pausedUntil), live: () => countdown(pausedUntil) }),
-    ],
-];
+const facts = ({ waiting, lastSentAt, pausedUntil }) =>
+  joined(
+    ", ",
+    waiting ? text("console.notifications.waiting", { count: waiting }) : text("console.notifications.none-waiting"),
+    lastSentAt && rich("console.notifications.last-sent", { ago: since(lastSentAt) }),
+    pausedUntil && Date.parse(pausedUntil) > now() && rich("console.notifications.next", { time: until(pausedUntil) }),
+  );
+
+/** How long it still takes, with the time on hover. @param {string} time */
+const until = (time) => h("time", { datetime: time, title: full(time), live: () => countdown(time) });
 
 /** @param {Sent[]} messages */
 const table = (messages) =>
-  h("table", { class: "rows" }, head(["At", "Subject", "Alerts", "Outcome"]), h("tbody", null, messages.map(row)));
+  h("table", { class: "rows" }, head(["at", "subject", "alerts", "outcome"]), h("tbody", null, messages.map(row)));
 
 /** @param {Sent} message */
 const row = ({ id, at: time, subject, entries, outcome }) =>
   h(
     "tr",
     { key: id },
-    h("td", { "data-name": "At" }, at(time)),
-    h("td", { "data-name": "Subject" }, text(subject)),
-    h("td", { "data-name": "Alerts" }, entries),
-    h("td", { "data-name": "Outcome" }, badge(...(OUTCOMES[outcome] ?? [LOOK.plain, outcome]))),
+    cell("at", null, at(time)),
+    cell("subject", null, folded(subject)),
+    cell("alerts", null, entries),
+    cell("outcome", null, badge(OUTCOMES[outcome] ?? LOOK.plain, named("console.notifications.outcome", outcome))),
   );

@@ -3,6 +3,7 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
 import { countdown } from "../../../engine/pages/static/common/time.js";
+import { named, rich, text } from "../../../engine/pages/static/common/words.js";
 import { act } from "./act.js";
 import { answers } from "./answers.js";
 import { bars } from "./bars.js";
@@ -10,7 +11,7 @@ import { graph } from "./graph.js";
 import { historyOf } from "./history.js";
 import { live } from "./live.js";
 import { ordered } from "./ordered.js";
-import { at, copier, outside, localized } from "./parts.js";
+import { at, copier, joined, localized, outside } from "./parts.js";
 import { ask } from "./session.js";
 import { steps } from "./steps.js";
 import { action, isOver, logOf, orderLook, waitsForOperator } from "./words.js";
@@ -78,20 +79,27 @@ export function orderPage(place, _, id) {
     h(
       "section",
       { "aria-labelledby": "flow" },
-      h("h2", { id: "flow" }, "Workflow"),
+      h("h2", { id: "flow" }, text("console.order.workflow")),
       h(
         "div",
-        { class: "wide", tabindex: 0, role: "group", "aria-label": "Workflow as a graph" },
+        { class: "wide", tabindex: 0, role: "group", "aria-label": text("console.order.graph") },
         graph(order.steps, innerWidth > 700, innerWidth - MARGINS),
       ),
       steps(order),
     ),
-    h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Attempts"), bars(order)),
+    h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, text("console.order.attempts")), bars(order)),
     ordered(order, shown, place, () => page.redraw()),
     historyOf(order, view, () => page.redraw()),
   ];
 
-  const page = live(place, { title: "Order", shape: "order", heading: () => id, load, draw, every });
+  const page = live(place, {
+    title: text("console.order.title"),
+    shape: "order",
+    heading: () => id,
+    load,
+    draw,
+    every,
+  });
   return page;
 }
 
@@ -102,7 +110,12 @@ function title(order) {
   return h(
     "div",
     { class: "head", key: "head" },
-    h("h1", null, h("span", { class: "for-readers" }, "Order "), h("code", null, order.orderId)),
+    h(
+      "h1",
+      null,
+      h("span", { class: "for-readers" }, text("console.order.title"), " "),
+      h("code", null, order.orderId),
+    ),
     h(
       "p",
       { class: "facts-line" },
@@ -110,19 +123,22 @@ function title(order) {
       h(
         "span",
         { class: "muted" },
-        order.steps.length > 0 && `${order.workflow} v${order.workflowVersion}, ${order.priority} priority, `,
-        "placed ",
-        at(order.placedAt),
+        joined(
+          ", ",
+          order.steps.length > 0 && `${order.workflow} v${order.workflowVersion}`,
+          order.steps.length > 0 && named("console.order.priority", order.priority),
+          rich("console.order.placed", { time: at(order.placedAt) }),
+        ),
       ),
-      order.keys.length > 0 && h("span", null, `known as ${order.keys.join(", ")}`),
+      order.keys.length > 0 && h("span", null, text("console.order.known-as", { keys: order.keys.join(", ") })),
     ),
     h(
       "p",
       null,
-      copier("id", () => order.orderId),
-      copier("link", () => location.href),
-      copier("JSON", () => JSON.stringify(order, null, 2)),
-      outside(logOf(order.orderId), "Log"),
+      copier(text("console.order.copy-id"), () => order.orderId),
+      copier(text("console.order.copy-link"), () => location.href),
+      copier(text("console.order.copy-json"), () => JSON.stringify(order, null, 2)),
+      outside(logOf(order.orderId), text("console.order.log")),
     ),
   );
 }
@@ -131,29 +147,37 @@ function title(order) {
 function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
   return h(
     "section",
-    { class: "why", "aria-label": "Why it is there", key: "why" },
+    { class: "why", "aria-label": text("console.order.why"), key: "why" },
     h("p", { class: "summary" }, localized(summary, 600)),
     h(
       "dl",
       { class: "facts" },
       nextActor && [
-        h("dt", null, "Next"),
+        h("dt", null, text("console.order.next")),
         h(
           "dd",
           null,
-          nextActor,
-          nextAt && [", ", h("strong", { live: () => countdown(nextAt) }), " (", at(nextAt), ")"],
+          nextAt
+            ? rich("console.order.next-at", {
+                actor: nextActor,
+                left: h("strong", { live: () => countdown(nextAt) }),
+                time: at(nextAt),
+              })
+            : nextActor,
         ),
       ],
       !isOver(order) &&
-        !waitsForOperator(order) && [h("dt", null, "Otherwise"), h("dd", null, localized(ifNothingHappens, 600))],
+        !waitsForOperator(order) && [
+          h("dt", null, text("console.order.otherwise")),
+          h("dd", null, localized(ifNothingHappens, 600)),
+        ],
       order.undoneBecause &&
         order.undoneBecause !== order.reason && [
-          h("dt", null, "Undone because"),
+          h("dt", null, text("console.order.undone-because")),
           h("dd", null, localized(order.undoneBecause)),
         ],
-      order.lockedBy && [h("dt", null, "Locked by"), h("dd", null, order.lockedBy)],
-      order.completeBy && [h("dt", null, "Complete by"), h("dd", null, at(order.completeBy))],
+      order.lockedBy && [h("dt", null, text("console.order.locked-by")), h("dd", null, order.lockedBy)],
+      order.completeBy && [h("dt", null, text("console.order.complete-by")), h("dd", null, at(order.completeBy))],
     ),
   );
 }

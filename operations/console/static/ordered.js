@@ -1,6 +1,7 @@
 /** What was ordered, without who ordered it; that is shown of one order at a time, to whoever says why. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
 import { send } from "./session.js";
 import { actionsOn } from "./words.js";
@@ -15,9 +16,9 @@ export function ordered(order, view, place, redraw) {
   return h(
     "section",
     { "aria-labelledby": "bought" },
-    h("h2", { id: "bought" }, "What was ordered"),
-    order.erased && h("p", { class: "muted" }, "Who the customer is was erased for good; the history says by whom."),
-    order.hides && !view.revealed && h("p", { class: "muted" }, "Personal data is here, and hidden."),
+    h("h2", { id: "bought" }, text("console.ordered.title")),
+    order.erased && h("p", { class: "muted" }, text("console.ordered.erased")),
+    order.hides && !view.revealed && h("p", { class: "muted" }, text("console.ordered.hidden")),
     actions.map((action) =>
       h(
         "p",

@@ -2,14 +2,14 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { ago, clock, full, isWritten } from "../../../engine/pages/static/common/time.js";
+import { LOCALE, text } from "../../../engine/pages/static/common/words.js";
 
 const COPIED_FOR = 2_000;
 
-/** How many, said for one and for more. @param {number} count @param {string} one @param {string} [more] */
-export const many = (count, one, more = `${one}s`) => `${count.toLocaleString("en-GB")} ${count === 1 ? one : more}`;
+/** @typedef {import("../../../engine/pages/static/common/words.js").Key extends infer Name ? Name extends `console.column.${infer Column}` ? Column : never : never} Column */
 
 /** A number that may be only the least. @param {{count: number, atLeast?: boolean}} count */
-export const atLeast = ({ count, atLeast: more }) => `${count.toLocaleString("en-GB")}${more ? "+" : ""}`;
+export const atLeast = ({ count, atLeast: more }) => `${count.toLocaleString(LOCALE)}${more ? "+" : ""}`;
 
 /** The number that a tab shows before its name; none of nothing. @param {{count: number, atLeast?: boolean}} counted */
 export const numbered = (counted) => (counted.count === 0 ? "" : `(${atLeast(counted)}) `);
@@ -28,17 +28,21 @@ export function listOf(filter) {
 
 /**
  * A long text, of which the beginning is shown until all is wanted.
- * @param {string} text @param {number} [shown] @param {(part: string) => any} [of] how a part of it is shown
+ * @param {string} long @param {number} [shown] @param {(part: string) => any} [of] how a part of it is shown
  */
-export const text = (text, shown = 300, of = (part) => part) =>
-  text.length <= shown
-    ? of(text)
-    : h("details", null, h("summary", null, of(text.slice(0, shown)), "…"), h("span", null, of(text.slice(shown))));
+export const folded = (long, shown = 300, of = (part) => part) =>
+  long.length <= shown
+    ? of(long)
+    : h("details", null, h("summary", null, of(long.slice(0, shown)), "…"), h("span", null, of(long.slice(shown))));
+
+/** What there is of these, one after the other. @param {string} between @param {...any} parts */
+export const joined = (between, ...parts) =>
+  parts.filter(Boolean).flatMap((part, place) => (place ? [between, part] : [part]));
 
 const TIME = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC/;
 
 /** What the app says in words, its times in the reader's zone. @param {string} words @param {number} [shown] */
-export const localized = (words, shown) => text(words, shown, timed);
+export const localized = (words, shown) => folded(words, shown, timed);
 
 const timed = (/** @type {string} */ words) =>
   words.split(TIME).map((part, place) => (place % 2 ? timeOf(part) : part));
@@ -49,17 +53,17 @@ function timeOf(written) {
   return isWritten(time) ? at(time) : `${written} UTC`;
 }
 
-/** A button that copies, also on a page that came over plain HTTP. @param {string} what @param {() => string} value */
-export function copier(what, value) {
+/** A button that copies, also on a page that came over plain HTTP. @param {string} label @param {() => string} value */
+export function copier(label, value) {
   const copy = async (event) => {
     const button = event.currentTarget;
     if (navigator.clipboard) await navigator.clipboard.writeText(value());
     else byHand(value());
     const before = button.textContent;
-    button.textContent = "Copied";
+    button.textContent = text("console.parts.copied");
     setTimeout(() => (button.textContent = before), COPIED_FOR);
   };
-  return h("button", { class: "plain small", "aria-label": `Copy ${what}`, onClick: copy }, `Copy ${what}`);
+  return h("button", { class: "plain small", "aria-label": label, onClick: copy }, label);
 }
 
 function byHand(value) {
@@ -78,14 +82,21 @@ export const outside = (href, name) =>
 /** @param {string} title @param {...any} hint */
 export const nothing = (title, ...hint) => h("div", { class: "empty" }, h("h2", null, title), h("p", null, hint));
 
-/** The head of a table. @param {string[]} names */
-export const head = (names) =>
+/** What a column of a table is called. @param {Column} column */
+const nameOf = (column) => text(`console.column.${column}`);
+
+/** The head of a table. @param {Column[]} columns @param {string[]} [others] names of further ones */
+export const head = (columns, others = []) =>
   h(
     "thead",
     null,
     h(
       "tr",
       null,
-      names.map((name) => h("th", { scope: "col" }, name)),
+      [...columns.map(nameOf), ...others].map((name) => h("th", { scope: "col" }, name)),
     ),
   );
+
+/** A cell in the body of a table. @param {Column} column @param {Record<string, any> | null} props @param {...any} children */
+export const cell = (column, props, ...children) =>
+  h("td", { "data-column": column, "data-name": nameOf(column), ...props }, children);

@@ -1,9 +1,10 @@
 /** Messages that nobody could read: put back on their queue, or dropped. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
 import { live } from "./live.js";
-import { at, many, nothing, numbered, text } from "./parts.js";
+import { at, folded, nothing, numbered } from "./parts.js";
 import { ask, send } from "./session.js";
 import { actionsOn } from "./words.js";
 
@@ -13,23 +14,20 @@ const LISTED = 100;
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function poisonPage(place) {
   const draw = ({ messages, continuation }) => [
-    h("h1", null, "Poison messages"),
+    h("h1", null, text("console.poison.title")),
     messages.length
       ? h(
           "ul",
           { class: "messages" },
           messages.map((poison) => message(poison, place)),
         )
-      : nothing(
-          "There is none",
-          "A message that cannot be read is put aside here, with the reason, and blocks nobody.",
-        ),
-    continuation && h("p", { class: "muted" }, "There are more; these are the oldest."),
+      : nothing(text("console.poison.none"), text("console.poison.none-hint")),
+    continuation && h("p", { class: "muted" }, text("console.poison.more")),
   ];
   return live(place, {
-    title: "Poison messages",
+    title: text("console.poison.title"),
     shape: "cards",
-    heading: ({ messages }) => `${numbered({ count: messages.length })}Poison messages`,
+    heading: ({ messages }) => `${numbered({ count: messages.length })}${text("console.poison.title")}`,
     load: (signal) => ask(`/api/operator/poison?limit=${LISTED}`, { signal }),
     draw,
     every: () => EVERY_SECONDS,
@@ -43,9 +41,9 @@ const message = (poison, place) =>
     h(
       "div",
       null,
-      h("h2", null, text(poison.reason)),
-      h("p", { class: "muted" }, `from ${poison.queue}, `, at(poison.at)),
-      h("div", { class: "body" }, h("code", null, text(poison.body))),
+      h("h2", null, folded(poison.reason)),
+      h("p", { class: "muted" }, rich("console.poison.from", { queue: poison.queue, time: at(poison.at) })),
+      h("div", { class: "body" }, h("code", null, folded(poison.body))),
     ),
     h(
       "p",
@@ -60,12 +58,12 @@ function settle({ name, title, button, effect, danger }, { queue, id, body }, pl
   confirm({
     title,
     act: button,
-    effect: `${effect} It came from ${queue}, and has ${many(body.length, "character")}.`,
+    effect: `${effect} ${text("console.poison.about", { queue, count: body.length })}`,
     danger,
     run: async ({ operator, note }) => {
       const path = `/api/operator/poison/${encodeURIComponent(queue)}/${encodeURIComponent(id)}/${name}`;
       await send(path, { operator, note });
-      place.say("Done");
+      place.say(text("console.poison.done"));
     },
     after: place.again,
   });

@@ -3,8 +3,9 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
 import { countdown, now } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { csv } from "./csv.js";
-import { head, since, localized } from "./parts.js";
+import { cell, head, localized, since } from "./parts.js";
 import { isOver, orderLook, waitsForOperator } from "./words.js";
 
 /**
@@ -24,27 +25,27 @@ import { isOver, orderLook, waitsForOperator } from "./words.js";
  * @property {string | null} [notBefore]
  */
 
-/** @typedef {{name: string, of: (order: Listed) => any, quiet?: boolean}} Column */
+/** @typedef {{name: import("./parts.js").Column, of: (order: Listed) => any, quiet?: boolean}} Column */
 
 /** @type {Column} */
-const STATE = { name: "State", of: (order) => order.situation && badge(orderLook(order).look, orderLook(order).word) };
+const STATE = { name: "state", of: (order) => order.situation && badge(orderLook(order).look, orderLook(order).word) };
 /** @type {Column} */
 const ORDER = {
-  name: "Order",
+  name: "order",
   of: ({ orderId }) => h("a", { href: `#/orders/${orderId}`, "data-row": true }, h("code", null, orderId)),
 };
 /** @type {Column} */
-const SINCE = { name: "Since", of: ({ updatedAt }) => updatedAt && since(updatedAt), quiet: true };
+const SINCE = { name: "since", of: ({ updatedAt }) => updatedAt && since(updatedAt), quiet: true };
 /** @type {Column} */
-const PLACED = { name: "Placed", of: ({ placedAt }) => placedAt && since(placedAt), quiet: true };
+const PLACED = { name: "placed", of: ({ placedAt }) => placedAt && since(placedAt), quiet: true };
 /** @type {Column} */
-const REASON = { name: "Reason", of: ({ reason }) => localized(reason ?? "") };
+const REASON = { name: "reason", of: ({ reason }) => localized(reason ?? "") };
 
 /** What is told of orders that have come to an end, for now or for good. @type {Column[]} */
 export const ENDED = [
   STATE,
   ORDER,
-  { name: "Failed step", of: ({ failedSteps = [] }) => failedSteps.join(", ") },
+  { name: "failed-step", of: ({ failedSteps = [] }) => failedSteps.join(", ") },
   REASON,
   SINCE,
   PLACED,
@@ -54,34 +55,44 @@ export const ENDED = [
 export const UNDER_WAY = [
   STATE,
   ORDER,
-  { name: "Step", of: stepOf },
-  { name: "Last answer", of: ({ lastAnswer, reason }) => localized(reason ?? lastAnswer ?? "") },
-  { name: "Next", of: next },
+  { name: "step", of: stepOf },
+  { name: "last-answer", of: ({ lastAnswer, reason }) => localized(reason ?? lastAnswer ?? "") },
+  { name: "next", of: next },
   PLACED,
 ];
 
 /** Which step an order is at, and which try that is. @param {Listed} order */
 export function stepOf({ failedSteps = [], step, attempt, threshold }) {
   if (failedSteps.length) return failedSteps.join(", ");
-  return step ? `${step}, try ${attempt} of ${threshold}` : "";
+  return step ? text("console.rows.attempt", { step, attempt: attempt ?? "", threshold: threshold ?? "" }) : "";
 }
 
 /** What happens next to an order, and when. @param {Listed} order */
 export function next(order) {
   const { completeBy, notBefore } = order;
   if (isOver(order)) return "";
-  if (waitsForOperator(order)) return "waits for you";
+  if (waitsForOperator(order)) return text("console.rows.waits-for-you");
   if (completeBy) return h("span", { live: () => due(completeBy) });
-  if (notBefore) return h("span", { live: () => `next try ${countdown(notBefore)}` });
-  return order.step ? "waits for a scheduler" : "";
+  if (notBefore) return h("span", { live: () => text("console.rows.next-attempt", { time: countdown(notBefore) }) });
+  return order.step ? text("console.rows.waits-for-scheduler") : "";
 }
 
-const due = (time) => (Date.parse(time) > now() ? `answer due ${countdown(time)}` : "answer is overdue");
+const due = (time) =>
+  Date.parse(time) > now() ? text("console.rows.due", { time: countdown(time) }) : text("console.rows.overdue");
 
 /** Who wants them in a spreadsheet: ids, states, times, causes and reasons. @param {Listed[]} orders */
 export const asCsv = (orders) =>
   csv(
-    ["order", "state", "step", "cause", "reason", "last answer", "placed", "changed"],
+    [
+      text("console.csv.order"),
+      text("console.csv.state"),
+      text("console.csv.step"),
+      text("console.csv.cause"),
+      text("console.csv.reason"),
+      text("console.csv.last-answer"),
+      text("console.csv.placed"),
+      text("console.csv.changed"),
+    ],
     orders.map((order) => [
       order.orderId,
       orderLook(order).word,
@@ -107,9 +118,7 @@ export const table = (orders, columns) =>
         h(
           "tr",
           { key: order.orderId },
-          columns.map(({ name, of, quiet }) =>
-            h("td", { "data-name": name, class: quiet ? "muted" : null }, of(order)),
-          ),
+          columns.map(({ name, of, quiet }) => cell(name, { class: quiet ? "muted" : null }, of(order))),
         ),
       ),
     ),

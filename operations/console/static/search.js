@@ -1,7 +1,8 @@
 /** Finds orders in any state: by the beginning of their ids or keys, or by the customer's address, which no address bar shows. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
-import { listOf, many, nothing } from "./parts.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
+import { listOf, nothing } from "./parts.js";
 import { ENDED, table } from "./rows.js";
 import { ask, looking } from "./session.js";
 import { learn } from "./words.js";
@@ -28,22 +29,22 @@ export function searchPage(place, query) {
   function draw() {
     if (left) return;
     place.show(
-      h("h1", null, "Search"),
+      h("h1", null, text("console.search.title")),
       h(
         "form",
         { class: "filter", role: "search", onSubmit: go },
         h(
           "label",
           { class: "grow" },
-          h("span", { class: "for-readers" }, "Order id, key, e-mail address or text"),
+          h("span", { class: "for-readers" }, text("console.search.wanted")),
           h("input", {
             name: "q",
             value: id || key,
-            placeholder: "b07-01JCX…, a number of the business, an e-mail address, or part of a reason",
+            placeholder: text("console.search.example", { id: "b07-01JCX…" }),
             made: (node) => node.focus(),
           }),
         ),
-        h("button", { class: "main" }, "Search"),
+        h("button", { class: "main" }, text("console.search.title")),
       ),
       looks && underWay(found, () => halt()),
       problem &&
@@ -89,7 +90,7 @@ export function searchPage(place, query) {
       if (mine.signal.aborted) return;
       if (key && !all.orders.length) return void location.replace(ofText(key));
       found = all;
-      place.say(`${many(found.orders.length, "order")} found`);
+      place.say(text("console.search.found", { count: found.orders.length }));
     } catch (fault) {
       if (mine.signal.aborted) return;
       problem = fault;
@@ -113,8 +114,8 @@ function asKeyOrText(wanted) {
   return wanted.length > LONGEST_KEY ? ofText(wanted) : `#/search?key=${encodeURIComponent(wanted)}`;
 }
 
-function ofText(text) {
-  return listOf({ state: "open", text });
+function ofText(wanted) {
+  return listOf({ state: "open", text: wanted });
 }
 
 async function ofKey(key, signal) {
@@ -147,23 +148,30 @@ const underWay = (found, halt) =>
   h(
     "p",
     { class: "note", key: "looks" },
-    found ? `Looked at ${many(found.lookedAt ?? 0, "order")}, ${found.orders.length} found. ` : "Looking. ",
-    h("button", { class: "plain", onClick: halt }, "Stop"),
+    found
+      ? text("console.search.looked-at", { count: found.lookedAt ?? 0, found: found.orders.length })
+      : text("console.search.looking"),
+    " ",
+    h("button", { class: "plain", onClick: halt }, text("console.search.stop")),
   );
 
 /** @param {Found} found @param {boolean} looks whether more may be found */
 function result({ orders, unreadable, more }, looks) {
   if (!orders.length && !unreadable.length)
-    return looks
-      ? null
-      : nothing("No order was found", "An id or a key is found by its beginning; a customer by the whole address.");
+    return looks ? null : nothing(text("console.search.none"), text("console.search.none-hint"));
   return h(
     "section",
-    { "aria-label": "Found" },
+    { "aria-label": text("console.search.results") },
     table(orders.slice(0, MOST_SHOWN), ENDED),
     orders.length > MOST_SHOWN &&
-      h("p", { class: "muted" }, `The first ${MOST_SHOWN} are shown, of ${many(orders.length, "order")}.`),
-    unreadable.map((id) => h("p", null, "Cannot be read: ", h("a", { href: `#/orders/${id}` }, h("code", null, id)))),
-    more && h("p", { class: "muted" }, "There are more: give more of it."),
+      h("p", { class: "muted" }, text("console.search.first", { shown: MOST_SHOWN, count: orders.length })),
+    unreadable.map((id) =>
+      h(
+        "p",
+        null,
+        rich("console.search.unreadable", { order: h("a", { href: `#/orders/${id}` }, h("code", null, id)) }),
+      ),
+    ),
+    more && h("p", { class: "muted" }, text("console.search.more")),
   );
 }

@@ -1,6 +1,7 @@
 /** The operator at this browser: the key, while a tab has it, and the name that goes into the history. */
 
 import { Problem, call } from "../../../engine/pages/static/common/api.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 
 const KEY = "operator-key";
 const NAME = "operator-name";
@@ -69,8 +70,7 @@ export async function send(path, body) {
   try {
     return await ask(path, { body, seconds: LONGEST_ACTION_SECONDS });
   } catch (fault) {
-    if (fault instanceof Problem && fault.status === 0)
-      fault.faults.push("It may have been done all the same: look before you do it again.");
+    if (fault instanceof Problem && fault.status === 0) fault.faults.push(text("console.session.maybe-done"));
     throw fault;
   } finally {
     actedAt = performance.now();
@@ -78,4 +78,4 @@ export async function send(path, body) {
 }
 
 /** Who asks, for lists that are made by a dry run. */
-export const looking = () => ({ operator: operator() || "console", note: "looks at the list" });
+export const looking = () => ({ operator: operator() || "console", note: text("console.session.looks") });

@@ -2,21 +2,25 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
-import { at, head, text, localized } from "./parts.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
+import { at, cell, folded, head, localized } from "./parts.js";
 import { exactly, stepLook } from "./words.js";
 
 /** How often it was tried: a round has an idempotency key of its own, and most steps have one round. */
-const attemptsOf = ({ attempts, keyGeneration, failureCount, threshold }) =>
-  `${attempts}${keyGeneration ? ` (now round ${keyGeneration + 1})` : ""}${failureCount ? `, ${failureCount} of ${threshold} in vain` : ""}`;
+function attemptsOf({ attempts, keyGeneration, failureCount, threshold }) {
+  const number = keyGeneration ? text("console.steps.round", { attempts, round: keyGeneration + 1 }) : attempts;
+  return failureCount ? `${number}, ${text("console.steps.failed", { failed: failureCount, threshold })}` : number;
+}
 
-const later = ({ notBefore }) => (notBefore ? h("div", { class: "quiet" }, "not before ", at(notBefore)) : null);
+const later = ({ notBefore }) =>
+  notBefore ? h("div", { class: "quiet" }, rich("console.steps.not-before", { time: at(notBefore) })) : null;
 
 /** The steps in words: what the graph shows, for whoever does not see it. */
 export const steps = ({ steps: all }) =>
   h(
     "table",
     { class: "rows" },
-    head(["Step", "State", "Attempts", "Agent", "After", "Reason or result"]),
+    head(["step", "state", "attempts", "agent", "after", "result"]),
     h(
       "tbody",
       null,
@@ -33,18 +37,18 @@ export const steps = ({ steps: all }) =>
         return h(
           "tr",
           { key: step.name },
-          h(
-            "td",
-            { "data-name": "Step" },
+          cell(
+            "step",
+            null,
             h("strong", null, step.name),
-            step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
-            step.pivot ? h("div", { class: "quiet" }, "point of no return") : null,
+            step.title ? h("div", { class: "quiet" }, folded(step.title)) : null,
+            step.pivot ? h("div", { class: "quiet" }, text("console.steps.pivot")) : null,
           ),
-          h("td", { "data-name": "State" }, badge(look, word), exact && h("div", { class: "quiet" }, exact)),
-          h("td", { "data-name": "Attempts" }, attemptsOf(step)),
-          h("td", { "data-name": "Agent" }, step.agent),
-          h("td", { "data-name": "After" }, step.after?.join(", ")),
-          h("td", { "data-name": "Reason or result" }, localized(detail), later(step)),
+          cell("state", null, badge(look, word), exact && h("div", { class: "quiet" }, exact)),
+          cell("attempts", null, attemptsOf(step)),
+          cell("agent", null, step.agent),
+          cell("after", null, step.after?.join(", ")),
+          cell("result", null, localized(detail), later(step)),
         );
       }),
     ),

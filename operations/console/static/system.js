@@ -3,8 +3,9 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
 import { clock, now } from "../../../engine/pages/static/common/time.js";
+import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { pauseAgent, resumeAgent } from "./act.js";
-import { at, atLeast, head, many, since } from "./parts.js";
+import { at, atLeast, cell, head, joined, since } from "./parts.js";
 
 const LONGEST_WITHOUT_SWEEP = 60_000;
 
@@ -29,26 +30,27 @@ export const isLate = ({ lastSweep }) => !lastSweep || now() - Date.parse(lastSw
 export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, count) => sum + count, 0);
 
 export function agents({ agents: all }) {
-  if (!all.length)
-    return h("p", { class: "muted" }, "No agent has said anything in the last minute: none has had work.");
+  if (!all.length) return h("p", { class: "muted" }, text("console.system.no-agent"));
   const row = ({ agent, instance, at: reportedAt, running, rate, openUntil }) =>
     h(
       "tr",
       { key: agent + instance },
-      h("td", { "data-name": "Agent" }, h("strong", null, agent)),
-      h(
-        "td",
-        { "data-name": "Circuit" },
-        isOpen({ openUntil }) ? badge(LOOK.wrong, `open until ${clock(openUntil)}`) : badge(LOOK.well, "closed"),
+      cell("agent", null, h("strong", null, agent)),
+      cell(
+        "circuit",
+        null,
+        isOpen({ openUntil })
+          ? badge(LOOK.wrong, text("console.system.open-until", { until: clock(openUntil) }))
+          : badge(LOOK.well, text("console.system.closed")),
       ),
-      h("td", { "data-name": "Calls" }, running),
-      h("td", { "data-name": "Begins" }, rate === null ? "" : `${rate.toFixed(1)} a second`),
-      h("td", { "data-name": "Said", class: "muted" }, since(reportedAt), ` by ${instance}`),
+      cell("calls", null, running),
+      cell("rate", null, rate === null ? "" : text("console.system.rate", { rate: rate.toFixed(1) })),
+      cell("reported", { class: "muted" }, rich("console.system.reported", { ago: since(reportedAt), instance })),
     );
   return h(
     "table",
     { class: "rows" },
-    head(["Agent", "Circuit", "Calls", "Begins", "Said"]),
+    head(["agent", "circuit", "calls", "rate", "reported"]),
     h("tbody", null, all.map(row)),
   );
 }
@@ -65,10 +67,25 @@ export function services({ agentNames, pausedAgents }, place) {
       { key: name },
       h("strong", null, name),
       " ",
-      paused && [badge(LOOK.plain, `paused until ${clock(paused.until)}`), ` by ${paused.by}: ${paused.because} `],
+      paused && [
+        badge(LOOK.plain, text("console.system.paused-until", { until: clock(paused.until) })),
+        " ",
+        text("console.system.paused-by", { operator: paused.by, reason: paused.because }),
+        " ",
+      ],
       paused
-        ? h("button", { class: "plain", onClick: () => resumeAgent(name, place) }, "Resume", hidden(name))
-        : h("button", { class: "plain", onClick: () => pauseAgent(name, place) }, "Pause", hidden(name)),
+        ? h(
+            "button",
+            { class: "plain", onClick: () => resumeAgent(name, place) },
+            text("console.system.resume"),
+            hidden(name),
+          )
+        : h(
+            "button",
+            { class: "plain", onClick: () => pauseAgent(name, place) },
+            text("console.system.pause"),
+            hidden(name),
+          ),
     );
   };
   return agentNames.length > 0 && h("ul", { class: "across" }, agentNames.map(row));
@@ -81,15 +98,19 @@ const fact = (name, ...value) => h("div", { key: name }, h("dt", null, name), h(
 
 export function facts(overview) {
   const { lastSweep, unconfirmedEvents, unsentNotices, waiting } = overview;
-  const swept = lastSweep ? [at(lastSweep.at), `, ${many(lastSweep.recovered, "order")} recovered`] : "none yet";
+  const swept = lastSweep
+    ? joined(", ", at(lastSweep.at), text("console.system.recovered", { count: lastSweep.recovered }))
+    : text("console.system.none-yet");
   return h(
     "dl",
     { class: "across" },
-    fact("Last sweep", h("span", { class: isLate(overview) ? "wrong" : "" }, swept)),
-    fact("Leader", lastSweep?.instance ?? "none"),
-    Object.entries(waiting).map(([queue, count]) => fact(`Waiting in ${queue}`, count ?? "unknown: the queue is away")),
-    fact("Poison messages", h("a", { href: "#/poison" }, poisoned(overview))),
-    fact("Alerts not sent yet", atLeast(unconfirmedEvents)),
-    fact("Notices not sent yet", atLeast(unsentNotices)),
+    fact(text("console.system.last-sweep"), h("span", { class: isLate(overview) ? "wrong" : "" }, swept)),
+    fact(text("console.system.leader"), lastSweep?.instance ?? text("console.system.none")),
+    Object.entries(waiting).map(([queue, count]) =>
+      fact(text("console.system.waiting", { queue }), count ?? text("console.system.queue-away")),
+    ),
+    fact(text("console.poison.title"), h("a", { href: "#/poison" }, poisoned(overview))),
+    fact(text("console.system.unsent-alerts"), atLeast(unconfirmedEvents)),
+    fact(text("console.system.unsent-notices"), atLeast(unsentNotices)),
   );
 }

@@ -1,6 +1,7 @@
 /** The language of orders, as the app explains it: asked for once, and kept for as long as the page is open. */
 
 import { LOOK } from "../../../engine/pages/static/common/marks.js";
+import { named, text } from "../../../engine/pages/static/common/words.js";
 import { ask } from "./session.js";
 
 /** @typedef {import("../../../engine/pages/static/common/marks.js").Look} Look */
@@ -65,7 +66,10 @@ export const waitsForOperator = ({ situation }) => Boolean(vocabulary.orders[sit
 export function stepLook({ state, failureCount, threshold }) {
   const term = vocabulary.steps[state];
   if (failureCount && term?.mayBeTriedAgain)
-    return { look: LOOK.retried, word: `Trying again, ${failureCount + 1} of ${threshold}` };
+    return {
+      look: LOOK.retried,
+      word: text("console.steps.again", { attempt: failureCount + 1, threshold: threshold ?? "" }),
+    };
   return { look: term?.mark ?? LOOK.plain, word: term?.word ?? state };
 }
 
@@ -76,8 +80,11 @@ export function stepLook({ state, failureCount, threshold }) {
 export function exactly({ state, exactState = state, wait }) {
   const exact = wait ?? exactState;
   if (exact === state || exact === "Waiting") return "";
-  return exact.replace(/(?!^)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return named("console.exact", exact);
 }
+
+/** What an alert is called. @param {string} type */
+export const alertName = (type) => named("console.alert", type.replace(/^.*\./, ""));
 
 /** Whether another attempt at a step comes by itself. @param {{state: string}} step */
 export const mayComeAgain = ({ state }) => Boolean(vocabulary.steps[state]?.mayBeTriedAgain);

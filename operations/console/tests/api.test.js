@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { call } from "../../../engine/pages/static/common/api.js";
 import { send, sinceActing } from "../static/session.js";
 import { giveStorage } from "../../../engine/pages/tests/support.js";
@@ -18,7 +19,7 @@ test("a call that never ends is given up in time, and says so", async (context) 
   context.mock.method(globalThis, "fetch", neverAnswers);
   const called = call("/api/operator/orders", { signal: new AbortController().signal });
   context.mock.timers.tick(15_000);
-  await assert.rejects(called, { status: 0, message: "The app did not answer within 15 s" });
+  await assert.rejects(called, { status: 0, message: text("page.api.late", { seconds: 15 }) });
 });
 
 test("a page that is left gets no problem of its call", async (context) => {
@@ -35,7 +36,7 @@ test("an action that nobody answers may have been done", async (context) => {
   context.mock.method(globalThis, "fetch", neverAnswers);
   const acted = send("/api/operator/bulk", {});
   context.mock.timers.tick(60_000);
-  await assert.rejects(acted, ({ faults }) => /may have been done/.test(faults));
+  await assert.rejects(acted, ({ faults }) => faults.includes(text("console.session.maybe-done")));
 });
 
 test("what is asked after an action is no reading from before it", async (context) => {

@@ -3,10 +3,14 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { duration } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { charts } from "../static/charts.js";
 import { know } from "../static/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
+const milliseconds = (count) => text("page.time.milliseconds", { count });
+const seconds = (count) => text("page.time.seconds", { count });
 const HOUR = { since: "2026-01-31T07:00:00Z", until: "2026-01-31T08:00:00Z" };
 const minute = (number, processed, failed, steps = {}, undone = 0) => ({
   at: `2026-01-31T07:${String(number).padStart(2, "0")}:00Z`,
@@ -21,7 +25,7 @@ beforeEach(giveStorage);
 
 test("an hour in which nothing ended says so", () => {
   localStorage.setItem("times-in-utc", "yes");
-  assert.equal(textOf(charts({ ...HOUR, minutes: [] })), "Nothing ended in the hour until 31 Jan, 08:00:00.");
+  assert.equal(textOf(charts({ ...HOUR, minutes: [] })), text("console.charts.none", { until: "31 Jan, 08:00:00" }));
 });
 
 test("what was processed stands on the line and what failed hangs from it, both in one measure", () => {
@@ -44,8 +48,14 @@ test("a minute without any has no bar, and few beside many can still be seen", (
 test("the pictures are told in words", () => {
   const minutes = [minute(0, 1, 0), minute(1, 2, 1, took(2, 300, 2000))];
   const labels = all(charts({ ...HOUR, minutes }), "svg").map(({ props }) => props["aria-label"]);
-  const hour = "3 orders processed, 0 orders undone, 1 order came to need you; at most 2 processed in a minute";
-  assert.deepEqual(labels.filter(Boolean), [hour, "stock: latest 150 ms, longest 2.0 s"]);
+  const counts = [
+    text("console.charts.processed", { count: 3 }),
+    text("console.charts.undone", { count: 0 }),
+    text("console.charts.needed-you", { count: 1 }),
+  ];
+  const hour = `${counts.join(", ")}; ${text("console.charts.most", { count: 2 })}`;
+  const spark = text("console.charts.latest", { latest: milliseconds(150), longest: seconds("2.0") });
+  assert.deepEqual(labels.filter(Boolean), [hour, `stock: ${spark}`]);
 });
 
 test("each number leads to the list of its orders, of that hour", () => {
@@ -58,9 +68,9 @@ test("each number leads to the list of its orders, of that hour", () => {
   const links = all(charts({ ...HOUR, minutes: [minute(0, 3, 1, {}, 2)] }), "a");
   const states = links.map((link) => [textOf(link), new URLSearchParams(link.props.href.split("?")[1]).get("state")]);
   assert.deepEqual(states, [
-    ["3 orders processed", "Processed"],
-    ["2 orders undone", "Undone"],
-    ["1 order came to need you", "Stuck"],
+    [text("console.charts.processed", { count: 3 }), "Processed"],
+    [text("console.charts.undone", { count: 2 }), "Undone"],
+    [text("console.charts.needed-you", { count: 1 }), "Stuck"],
   ]);
   assert.match(links[0].props.href, /since=2026-01-31T07%3A00%3A00Z&until=2026-01-31T08%3A00%3A00Z/);
 });
@@ -88,7 +98,12 @@ test("the line of a step has a tread for each minute, and is broken where no att
 test("the table says of each minute what the pictures show", () => {
   const minutes = [minute(5, 1, 2, took(1, 90_000, 90_000))];
   const cells = all(all(charts({ ...HOUR, minutes }), "tbody"), "td");
-  assert.deepEqual(cells.slice(1).map(textOf), ["1", "0", "2", "1 min, longest 1 min"]);
+  assert.deepEqual(cells.slice(1).map(textOf), [
+    "1",
+    "0",
+    "2",
+    text("console.charts.took", { mean: duration(60), longest: duration(60) }),
+  ]);
 });
 
 test("an axis says how many the tallest bars are, and how long the longest tread is", () => {
@@ -98,7 +113,7 @@ test("an axis says how many the tallest bars are, and how long the longest tread
       .map((axis) => all(axis, "text").map(textOf));
   assert.deepEqual(axes([minute(0, 12, 3, took(2, 300, 2000))]), [
     ["12", "0", "3"],
-    ["150 ms", "0"],
+    [milliseconds(150), "0"],
   ]);
   assert.deepEqual(axes([minute(0, 12, 0)]), [["12", "0"]]);
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { setServerTime } from "../../../engine/pages/static/common/time.js";
 import { sentence } from "../static/first.js";
 import { know } from "../static/words.js";
@@ -70,8 +71,12 @@ test("a browser whose clock is wrong takes no supervisor for late and no circuit
 test("an agent that an operator paused shows who paused it and why, and can be resumed; the others can be paused", () => {
   const paused = [{ agent: "payment", by: "grace", because: "bank maintenance", until: soon }];
   const [payment, stock] = all(services({ agentNames: ["payment", "stock"], pausedAgents: paused }, null), "li");
-  assert.match(textOf(payment), /^payment paused until .* by grace: bank maintenance Resume payment$/);
-  assert.equal(textOf(stock), "stock Pause stock");
+  assert.ok(
+    textOf(payment).includes(text("console.system.paused-by", { operator: "grace", reason: "bank maintenance" })),
+  );
+  const button = (row) => textOf(all(row, "button"));
+  assert.equal(button(payment), `${text("console.system.resume")} payment`);
+  assert.equal(button(stock), `${text("console.system.pause")} stock`);
   assert.equal(services({ agentNames: [], pausedAgents: [] }, null), false);
 });
 
@@ -80,20 +85,29 @@ test("messages that could not be read are counted over all queues", () => {
 });
 
 test("where nobody is needed, what is under way is told", () => {
-  assert.equal(sentence(well()), "Nothing needs you.");
+  assert.equal(sentence(well()), text("console.first.well"));
   const openOrders = { Stuck: none, Waiting: { count: 1 }, Busy: { count: 2 } };
-  assert.equal(sentence({ ...well(), openOrders }), "Nothing needs you; 3 orders under way.");
+  assert.equal(sentence({ ...well(), openOrders }), text("console.first.under-way", { count: 3 }));
 });
 
 test("all that needs a person stands in one sentence", () => {
   const overview = { ...well(), lastSweep: null, poison: { events: 1 } };
   overview.openOrders = { ...overview.openOrders, Stuck: { count: 200, atLeast: true } };
-  assert.equal(sentence(overview), "200+ orders need you; no supervisor has swept yet; 1 message could not be read.");
-  assert.equal(sentence({ ...well(), poison: { events: 2 } }), "2 messages could not be read.");
+  assert.equal(
+    sentence(overview),
+    [
+      `${text("console.first.failed", { count: 200, orders: "200+" })}; `,
+      `${text("console.first.never-swept")}; ${text("console.first.unreadable", { count: 1 })}.`,
+    ].join(""),
+  );
+  assert.equal(sentence({ ...well(), poison: { events: 2 } }), `${text("console.first.unreadable", { count: 2 })}.`);
 });
 
 test("the sentence says how many of the orders somebody has taken", () => {
   const overview = well();
   overview.openOrders = { ...overview.openOrders, Stuck: { count: 150, atLeast: false } };
-  assert.equal(sentence(overview, 103), "150 orders need you, 103 of them taken.");
+  assert.equal(
+    sentence(overview, 103),
+    `${text("console.first.failed-taken", { count: 150, orders: "150", taken: 103 })}.`,
+  );
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { follow, isFinal, words } from "../static/followed.js";
 import { giveStorage } from "../../../engine/pages/tests/support.js";
 
@@ -23,13 +24,28 @@ beforeEach(() => {
 test("they are told by how they stand, and none of which there is none", () => {
   assert.equal(
     words(followed(103), became(78, 20, 5)),
-    "103 orders resubmitted by you: 78 ended, 20 under way, 5 failed again. ",
+    text("console.followed.all", {
+      count: 103,
+      done: "resubmitted",
+      became: [
+        text("console.followed.over", { count: 78 }),
+        text("console.followed.under-way", { count: 20 }),
+        text("console.followed.failed", { count: 5 }),
+      ].join(", "),
+    }),
   );
-  assert.equal(words(followed(1), became(1, 0, 0)), "1 order resubmitted by you: 1 ended. ");
+  assert.equal(
+    words(followed(1), became(1, 0, 0)),
+    text("console.followed.all", {
+      count: 1,
+      done: "resubmitted",
+      became: text("console.followed.over", { count: 1 }),
+    }),
+  );
 });
 
 test("where not all open orders were read, none is said to have ended", () => {
-  assert.match(words(followed(2), became(2, 0, 0, true)), /2 seem to have ended/);
+  assert.ok(words(followed(2), became(2, 0, 0, true)).includes(text("console.followed.maybe-over", { count: 2 })));
 });
 
 test("the page asks on while an order is under way, or may be", () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { columns, graph } from "../static/graph.js";
 import { know } from "../static/words.js";
 import { all, textOf } from "../../../engine/pages/tests/support.js";
@@ -56,7 +57,10 @@ test("a column of fewer steps stands in the middle", () => {
 
 test("the picture is told in words", () => {
   know({ orders: {}, steps: { NotStarted: { word: "Not started", mark: "pending" } }, actions: [] });
-  assert.equal(graph(two, true).props["aria-label"], "stock: Not started; payment: Not started, after stock");
+  assert.equal(
+    graph(two, true).props["aria-label"],
+    `stock: Not started; ${text("console.graph.after", { state: "payment: Not started", steps: "stock" })}`,
+  );
 });
 
 test("a box that is too narrow for its word has the mark alone", () => {

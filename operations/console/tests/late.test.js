@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { searchPage } from "../static/search.js";
 import { giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
@@ -39,8 +40,8 @@ test("a search says and shows what it found, unless its page was left", async ()
   assert.deepEqual(shown, []);
   searchPage(place, new URLSearchParams({ id: "b00-1" }));
   await settled();
-  assert.deepEqual(shown.slice(-2, -1), ["0 orders found"]);
-  assert.match(shown.at(-1) ?? "", /No order was found/);
+  assert.deepEqual(shown.slice(-2, -1), [text("console.search.found", { count: 0 })]);
+  assert.ok(shown.at(-1)?.includes(text("console.search.none")));
 });
 
 test("a search that failed says why, unless its page was left", async () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { picturePage } from "../static/picture/page.js";
 import { know } from "../static/words.js";
 import { all, giveDocument, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
@@ -64,6 +65,9 @@ async function until(wanted) {
   assert.ok(wanted(), `${wanted}: ${textOf(shown)}`);
 }
 
+const BEGUN = text("console.scenes.hangs-begin", { service: "payment", count: 30 });
+const TOLD = new RegExp(`${BEGUN}.*${text("console.picture.stop")}`);
+
 /** Wait until the page shows this. @param {RegExp} wanted */
 const seen = (wanted) => until(() => wanted.test(textOf(shown)));
 
@@ -74,21 +78,21 @@ const press = (name) =>
 
 test("a story goes on though something else that was clicked failed, and can still be stopped", async (context) => {
   await opened(context);
-  press("A service hangs and comes back");
-  await seen(/payment hangs: .*Stop and mend/);
+  press(text("console.scenes.hangs"));
+  await seen(TOLD);
   await until(() => placed === 30);
   failing.add(PLACES);
-  press("Send 10 orders");
+  press(text("console.faults.send", { count: 10 }));
   await seen(/It failed/);
-  assert.match(textOf(shown), /payment hangs: .*Stop and mend/);
+  assert.match(textOf(shown), TOLD);
 });
 
 test("a story that cannot do its part is over", async (context) => {
   await opened(context);
   failing.add(PLACES);
-  press("A service hangs and comes back");
+  press(text("console.scenes.hangs"));
   await seen(/It failed/);
-  assert.doesNotMatch(textOf(shown), /payment hangs|Stop and mend/);
+  assert.ok(!textOf(shown).includes(BEGUN) && !textOf(shown).includes(text("console.picture.stop")));
 });
 
 const HOSTS = { hosts: [{ name: "host-1", pid: 1, runs: true, at: "2026-01-31T08:15:00Z" }] };

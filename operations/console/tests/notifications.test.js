@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { failing, list, notificationsPage } from "../static/notifications.js";
 import { all, giveDocument, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
@@ -25,7 +26,7 @@ test("each channel has its section, named by its heading, with its messages in t
   const messages = [digest({ id: "2", subject: "second", outcome: "refused" }), digest({ id: "1", subject: "first" })];
   const shown = list([channel({ messages }), channel({ channel: "pager", messages: [] })]);
   const headings = all(shown, "h2");
-  assert.deepEqual(headings.map(textOf), ["Slack", "pager"]);
+  assert.deepEqual(headings.map(textOf), [text("console.notifications.channel.slack"), "pager"]);
   assert.deepEqual(
     all(shown, "section").map(({ props }) => props["aria-labelledby"]),
     headings.map(({ props }) => props.id),
@@ -63,7 +64,7 @@ test("a pause shows when the next attempt comes, once it is over not any more", 
 
 test("what waits and why the last attempt failed can be read", () => {
   const shown = textOf(list([channel({ waiting: 1000, failure: "hooks.slack.com answered 429" })]));
-  assert.match(shown, /1,000 alerts waiting/);
+  assert.ok(shown.includes(text("console.notifications.waiting", { count: 1000 })));
   assert.match(shown, /hooks\.slack\.com answered 429/);
 });
 
@@ -74,7 +75,7 @@ test("an outcome that only another version knows is shown as it is", () => {
 test("where no channel is set up, the page says where alerts are", () => {
   const shown = list([]);
   assert.deepEqual(all(shown, "section"), []);
-  assert.match(textOf(shown), /Alerts/);
+  assert.ok(textOf(shown).includes(text("console.notifications.none")));
 });
 
 test("the title counts the channels that fail", async (context) => {
@@ -95,5 +96,5 @@ test("the title counts the channels that fail", async (context) => {
   for (let turns = 0; turns < 1000 && !all(shown, "section").length; turns += 1)
     await new Promise((resolve) => setImmediate(resolve));
   assert.equal(all(shown, "section").length, 3);
-  assert.equal(document.title, "(2) Notifications");
+  assert.equal(document.title, `(2) ${text("console.notifications.title")}`);
 });

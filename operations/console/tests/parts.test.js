@@ -3,15 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { at, atLeast, listOf, many, numbered, outside, since, text, localized } from "../static/parts.js";
+import { at, atLeast, folded, joined, listOf, localized, numbered, outside, since } from "../static/parts.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
-
-test("one is said in the singular, and none or more in the plural", () => {
-  assert.deepEqual(
-    [many(1, "order"), many(0, "order"), many(1234, "order"), many(1, "entry", "entries"), many(2, "entry", "entries")],
-    ["1 order", "0 orders", "1,234 orders", "1 entry", "2 entries"],
-  );
-});
 
 test("a number that may be only the least has a plus", () => {
   assert.equal(atLeast({ count: 2000, atLeast: true }), "2,000+");
@@ -32,10 +25,15 @@ test("the address of a list names what is asked for, whatever it holds, and noth
 });
 
 test("a text is shown whole, or its beginning with the rest behind it", () => {
-  assert.equal(text("abc", 3), "abc");
-  const long = text("abcd", 3);
+  assert.equal(folded("abc", 3), "abc");
+  const long = folded("abcd", 3);
   assert.equal(textOf(all(long, "summary")), "abc…");
   assert.equal(textOf(all(long, "span")), "d");
+});
+
+test("what there is of several things stands one after the other", () => {
+  assert.equal(textOf(joined("; ", "a", null, ["b", "c"], false, "")), "a; bc");
+  assert.deepEqual(joined(", ", undefined), []);
 });
 
 test("times in the words of the app are shown in the reader's zone", () => {

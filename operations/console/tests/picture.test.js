@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { hostOf } from "../static/picture/hosts.js";
 import { modelOf, pointIn } from "../static/picture/model.js";
 import { placesOf } from "../static/picture/places.js";
@@ -385,17 +386,21 @@ test("the host is killed that sweeps, if it has enough in its hands", async () =
 test("the end of a story says who is needed for what it left", () => {
   const model = modelOf(answer([order("a", "operator")]), null, HOW);
   const last = { ...begun("dies", model, NOW), at: 4 };
-  assert.equal(sceneOf(last).says(model, last), "All is done: none is lost, and none was done twice.");
-  assert.match(sceneOf(last).says(model, { ...last, needed: 0 }), /But 1 order needs a person/);
+  assert.equal(sceneOf(last).says(model, last), text("console.scenes.dies-end"));
+  assert.ok(
+    sceneOf(last)
+      .says(model, { ...last, needed: 0 })
+      .includes(text("console.scenes.need-person", { count: 1 })),
+  );
   const waiting = modelOf(answer([order("a", "operator"), order("b", "outside")]), model, HOW);
-  assert.match(sceneOf(last).says(waiting, last), /twice\. But 1 order waits for an answer from outside/);
+  assert.equal(
+    sceneOf(last).says(waiting, last),
+    `${text("console.scenes.dies-end")} ${text("console.scenes.wait-outside", { count: 1 })}`,
+  );
 });
 
 test("the story of the host tells what the supervisor found", () => {
   const model = modelOf(answer([], sweep(15, 7), { hosts: dead }), null, HOW);
   const run = { ...begun("dies", model, NOW), at: 3, kept: { name: "host-2" } };
-  assert.equal(
-    sceneOf(run).says(model, run),
-    "The supervisor found 7, 15 s after: they are given back, and tried again.",
-  );
+  assert.equal(sceneOf(run).says(model, run), text("console.scenes.dies-found", { found: 7, seconds: 15 }));
 });

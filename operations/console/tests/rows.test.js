@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { ago } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { ENDED, next, stepOf, table, UNDER_WAY } from "../static/rows.js";
 import { know } from "../static/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
@@ -33,10 +35,10 @@ test("an order under way shows its step, its try, the last answer, what is next 
   assert.deepEqual(all(table([order], UNDER_WAY), "td").map(textOf), [
     "Trying",
     "b00-1",
-    "payment, try 2 of 3",
+    text("console.rows.attempt", { step: "payment", attempt: 2, threshold: 3 }),
     "timed out; no answer",
-    "answer due in 0:05",
-    "3 min ago",
+    text("console.rows.due", { time: text("page.time.in", { time: "0:05" }) }),
+    ago(inSeconds(-180)),
   ]);
 });
 
@@ -53,16 +55,19 @@ test("an order that failed shows the step that failed, why and since when", () =
     "b00-1",
     "stock",
     "none left",
-    "1 min ago",
+    ago(inSeconds(-60)),
     "",
   ]);
   assert.equal(stepOf(order), "stock");
 });
 
 test("what is next is a person, a time, a scheduler or nothing", () => {
-  assert.equal(textOf(next({ ...ORDER, notBefore: inSeconds(29.5) })), "next try in 0:30");
-  assert.equal(textOf(next({ ...ORDER, completeBy: inSeconds(-1) })), "answer is overdue");
-  assert.equal(next(ORDER), "waits for a scheduler");
-  assert.equal(next({ ...ORDER, situation: "stuck" }), "waits for you");
+  assert.equal(
+    textOf(next({ ...ORDER, notBefore: inSeconds(29.5) })),
+    text("console.rows.next-attempt", { time: text("page.time.in", { time: "0:30" }) }),
+  );
+  assert.equal(textOf(next({ ...ORDER, completeBy: inSeconds(-1) })), text("console.rows.overdue"));
+  assert.equal(next(ORDER), text("console.rows.waits-for-scheduler"));
+  assert.equal(next({ ...ORDER, situation: "stuck" }), text("console.rows.waits-for-you"));
   assert.equal(next({ ...ORDER, situation: "over" }), "");
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { searchPage } from "../static/search.js";
 import { know } from "../static/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
@@ -49,26 +50,26 @@ test("it shows what it has looked at and found so far, with how these orders sta
   await searched();
   calls[0].answer(page(1, true));
   await settled();
-  assert.match(textOf(shown), /Looked at 1,000 orders, 1 found/);
+  assert.ok(textOf(shown).includes(text("console.search.looked-at", { count: 1000, found: 1 })));
   assert.deepEqual(rows(), ["Undoneb00-1none left"]);
   calls[1].answer(page(2, false));
   await settled();
-  assert.doesNotMatch(textOf(shown), /Looked at/);
+  assert.equal(stop(), undefined);
   assert.equal(rows().length, 2);
 });
+
+const stop = () => all(shown, "button").find((candidate) => textOf(candidate) === text("console.search.stop"));
 
 test("it can be stopped: it asks no more, and what was found stays", async () => {
   await searched();
   calls[0].answer(page(1, true));
   await settled();
-  all(shown, "button")
-    .find((candidate) => textOf(candidate) === "Stop")
-    .props.onClick();
+  stop().props.onClick();
   await settled();
   assert.equal(calls[1].signal.aborted, true);
   assert.equal(calls.length, 2);
   assert.equal(rows().length, 1);
-  assert.doesNotMatch(textOf(shown), /Looked at/);
+  assert.equal(stop(), undefined);
 });
 
 test("a page that was left asks no more, and draws on no other page", async () => {

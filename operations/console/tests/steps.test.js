@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
 giveStorage();
@@ -12,18 +13,24 @@ const step = { name: "ship", state: "NotStarted", attempts: 0, failureCount: 0, 
 const cells = (more) => all(steps({ steps: [{ ...step, ...more }] }), "td").map(textOf);
 
 test("a step says that it is a point of no return", () => {
-  assert.equal(cells({ pivot: true })[0], "shippoint of no return");
+  assert.equal(cells({ pivot: true })[0], `ship${text("console.steps.pivot")}`);
   assert.equal(cells({ pivot: null })[0], "ship");
 });
 
 test("a step says before which time it does not begin", () => {
-  assert.match(cells({ notBefore: "2026-02-01T08:15:00Z" }).at(-1), /^not before \S/);
+  assert.match(cells({ notBefore: "2026-02-01T08:15:00Z" }).at(-1), /:\d\d/);
   assert.equal(cells({ notBefore: null }).at(-1), "");
 });
 
 test("a step says its exact state, or for what it waits, where that says more than its word", () => {
-  assert.match(cells({ exactState: "CoolingDown", wait: "CoolingDown" })[1], /Cooling down$/);
-  assert.match(cells({ state: "Undoing", exactState: "UndoPending", wait: "BackingOff" })[1], /Backing off$/);
+  assert.match(
+    cells({ exactState: "CoolingDown", wait: "CoolingDown" })[1],
+    new RegExp(`${text("console.exact.CoolingDown")}$`),
+  );
+  assert.match(
+    cells({ state: "Undoing", exactState: "UndoPending", wait: "BackingOff" })[1],
+    new RegExp(`${text("console.exact.BackingOff")}$`),
+  );
   assert.equal(cells({ exactState: "Waiting", wait: "Waiting" })[1], cells({})[1]);
   assert.equal(cells({ state: "Running", exactState: "Running", wait: null })[1], cells({ state: "Running" })[1]);
 });
@@ -34,5 +41,8 @@ test("a step that was skipped says why", () => {
 
 test("a step says how often it was tried, and how often in vain if it ever was", () => {
   assert.equal(cells({ attempts: 2 })[2], "2");
-  assert.equal(cells({ attempts: 2, failureCount: 1 })[2], "2, 1 of 3 in vain");
+  assert.equal(
+    cells({ attempts: 2, failureCount: 1 })[2],
+    `2, ${text("console.steps.failed", { failed: 1, threshold: 3 })}`,
+  );
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { text } from "../../../engine/pages/static/common/words.js";
 import {
   action,
   actionsOf,
@@ -58,7 +59,11 @@ for (const [situation, look, word, over] of /** @type {const} */ ([
 
 for (const [step, look, word] of /** @type {const} */ ([
   [{ state: "Running", failureCount: 0, threshold: 3 }, "processing", "Running"],
-  [{ state: "Running", failureCount: 1, threshold: 3 }, "again", "Trying again, 2 of 3"],
+  [
+    { state: "Running", failureCount: 1, threshold: 3 },
+    "again",
+    text("console.steps.again", { attempt: 2, threshold: 3 }),
+  ],
   [{ state: "Completed", failureCount: 1, threshold: 3 }, "processed", "Completed"],
   [{ state: "Unheard" }, "pending", "Unheard"],
 ]))

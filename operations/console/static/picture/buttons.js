@@ -1,6 +1,7 @@
 /** What can be done to the parts, on the parts themselves. */
 
 import { h } from "../../../../engine/pages/static/common/dom.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 
 /** @typedef {import("./places.js").Box} Box */
 /**
@@ -18,13 +19,14 @@ export function buttons({ places, faults, hosts }, { breakIt, mend, kill }) {
     breakIt &&
       Object.entries(places.lanes).map(([agent, { service }]) =>
         faults[agent]
-          ? button(`on ${agent}`, service, "Mend", agent, () => mend?.(agent))
-          : button(`on ${agent}`, service, "Break", agent, () => breakIt(agent)),
+          ? button(`on ${agent}`, service, text("console.faults.mend"), agent, () => mend?.(agent))
+          : button(`on ${agent}`, service, text("console.picture.break"), agent, () => breakIt(agent)),
       ),
     kill &&
       hosts.map(
         ({ name, pid }) =>
-          pid !== null && button(`on ${name}`, places.hosts[name], "Kill", name, () => kill(pid), "danger"),
+          pid !== null &&
+          button(`on ${name}`, places.hosts[name], text("console.picture.kill"), name, () => kill(pid), "danger"),
       ),
   ];
 }

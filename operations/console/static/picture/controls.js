@@ -1,23 +1,15 @@
 /** What stands above the picture: the stories, orders to send, how to break things, and what is told. */
 
 import { h } from "../../../../engine/pages/static/common/dom.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { isFinished, sceneOf, STORIES } from "./stories.js";
 
 /** @typedef {import("./model.js").Model} Model */
 /** @typedef {import("./scenes.js").StoryRun} StoryRun */
 /** @typedef {{begin: (story: string) => void, end: () => void, send: (count: number) => void, breakBy: (mode: string) => void}} Commands */
 
-const MODES = {
-  hang: "it hangs",
-  down: "it is down",
-  busy: "it asks for a pause",
-  reject: "it refuses",
-  flaky: "half of its calls fail",
-  slow: "it is slow",
-};
+const MODES = /** @type {const} */ (["hang", "down", "busy", "reject", "flaky", "slow"]);
 const ORDERS = 10;
-const DOTS = "Each dot is an order; it moves when the order does.";
-const NUMBERS = "Each number says how many orders are there.";
 
 /** @param {Model} model @param {{run: StoryRun | null, mode: string}} state @param {Commands} commands */
 export const controls = (model, { run, mode }, { begin, send, breakBy }) =>
@@ -39,15 +31,16 @@ export const controls = (model, { run, mode }, { begin, send, breakBy }) =>
           title,
         ),
       ),
-    model.answer.sample && h("button", { onClick: () => send(ORDERS) }, `Send ${ORDERS} orders`),
+    model.answer.sample && h("button", { onClick: () => send(ORDERS) }, text("console.faults.send", { count: ORDERS })),
     h(
       "label",
       { class: "quiet" },
-      "Break means ",
+      text("console.picture.break-means"),
+      " ",
       h(
         "select",
         { onChange: (event) => breakBy(event.target.value) },
-        Object.entries(MODES).map(([value, name]) => h("option", { value, selected: value === mode }, name)),
+        MODES.map((value) => h("option", { value, selected: value === mode }, text(`console.picture.mode.${value}`))),
       ),
     ),
   );
@@ -57,12 +50,21 @@ export const tale = (model, run, { end }) =>
   h(
     "div",
     { class: "tale", key: "tale" },
-    h("p", { role: "status" }, run ? sceneOf(run).says(model, run) : model.dots ? DOTS : NUMBERS),
+    h(
+      "p",
+      { role: "status" },
+      run ? sceneOf(run).says(model, run) : text(model.dots ? "console.picture.dots" : "console.picture.numbers"),
+    ),
     run &&
       h(
         "p",
         { class: "small" },
-        `${STORIES[run.story].title}: ${run.at + 1} of ${STORIES[run.story].scenes.length} `,
-        !isFinished(run) && h("button", { class: "plain small", onClick: end }, "Stop and mend"),
+        text("console.picture.scene", {
+          story: STORIES[run.story].title,
+          scene: run.at + 1,
+          scenes: STORIES[run.story].scenes.length,
+        }),
+        " ",
+        !isFinished(run) && h("button", { class: "plain small", onClick: end }, text("console.picture.stop")),
       ),
   );

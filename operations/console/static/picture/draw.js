@@ -2,6 +2,7 @@
 
 import { h } from "../../../../engine/pages/static/common/dom.js";
 import { LOOK } from "../../../../engine/pages/static/common/marks.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { atLeast } from "../parts.js";
 import { buttons } from "./buttons.js";
 import { arrow, breakerSwitch, wires } from "./wires.js";
@@ -24,7 +25,7 @@ export function draw(model, hammers) {
       class: "pattern",
       viewBox: `-1 -1 ${places.width + 2} ${places.height + 2}`,
       role: "group",
-      "aria-label": "The pattern at work",
+      "aria-label": text("console.picture.title"),
     },
     h(
       "g",
@@ -32,7 +33,7 @@ export function draw(model, hammers) {
       h("defs", null, arrow),
       wires(model),
       queue(model),
-      part("scheduler", places.scheduler, "Scheduler", "claims what may begin"),
+      part("scheduler", places.scheduler, text("console.picture.scheduler"), text("console.picture.scheduler-does")),
       Object.keys(places.lanes).map((agent) => lane(model, agent)),
       store(model),
       supervisor(model),
@@ -66,11 +67,15 @@ function queue({ places: { queue: box, wide }, dots, answer }) {
   const count = answer.live.submissions;
   const letters = Array.from({ length: dots ? Math.min(count ?? 0, MOST_LETTERS) : 0 }, (_, at) => pointIn(box, at));
   return [
-    part("queue", box, "Submission queue", wide && "not recorded yet", [
+    part("queue", box, text("console.picture.queue"), wide && text("console.picture.queue-has"), [
       h(
         "g",
         { class: "number" },
-        h("text", { x: box.width - 10, y: 21, "text-anchor": "end" }, count === null ? "away" : count > 0 && count),
+        h(
+          "text",
+          { x: box.width - 10, y: 21, "text-anchor": "end" },
+          count === null ? text("console.picture.away") : count > 0 && count,
+        ),
       ),
     ]),
     letters.map(({ x, y }, at) =>
@@ -87,26 +92,50 @@ function lane({ places, breakers, faults, answer: { services } }, agent) {
     part(
       `requests ${agent}`,
       requests,
-      places.wide ? "Requests" : "Asked",
-      places.wide && `${agent}-requests, -responses`,
+      text(places.wide ? "console.picture.requests" : "console.picture.requests-short"),
+      places.wide && text("console.picture.queues", { requests: `${agent}-requests`, responses: "-responses" }),
     ),
-    part(`agent ${agent}`, box, places.wide ? `Agent ${agent}` : agent, null, breakerSwitch(places, box, state)),
+    part(
+      `agent ${agent}`,
+      box,
+      places.wide ? text("console.picture.agent", { agent }) : agent,
+      null,
+      breakerSwitch(places, box, state),
+    ),
     h(
       "g",
       { key: `service ${agent}`, class: fault ? "broken" : "" },
-      part(`service ${agent}`, service, places.wide ? `Service ${agent}` : "Service", null, [
-        h("text", { class: "mode", x: 10, y: 42 }, fault ? `broken: ${fault.mode}` : services ? "works" : "not ours"),
-      ]),
+      part(
+        `service ${agent}`,
+        service,
+        places.wide ? text("console.picture.service", { service: agent }) : text("console.picture.service-short"),
+        null,
+        [h("text", { class: "mode", x: 10, y: 42 }, serviceState(fault, services))],
+      ),
     ),
   ];
 }
 
-const COMPARTMENTS = { later: "Wait for a time or an answer", operator: "Need a person", over: "Ended" };
-const SHORT = { later: "Wait", operator: "Need you", over: "Ended" };
+/** Whether a service works, where it can be broken. */
+function serviceState(fault, services) {
+  if (fault) return text("console.picture.broken", { mode: fault.mode });
+  return services ? text("console.faults.works") : text("console.picture.not-ours");
+}
+
+const COMPARTMENTS = {
+  later: text("console.picture.later"),
+  operator: text("console.picture.operator"),
+  over: text("console.picture.over"),
+};
+const SHORT = {
+  later: text("console.picture.later-short"),
+  operator: text("console.picture.operator-short"),
+  over: text("console.picture.over"),
+};
 
 function store({ places: { store: box, kept, wide } }) {
   return [
-    part("store", box, "State store", wide && "each change is one transaction"),
+    part("store", box, text("console.picture.store"), wide && text("console.picture.store-does")),
     Object.entries(kept).map(([key, compartment]) =>
       part(`kept ${key}`, compartment, (wide ? COMPARTMENTS : SHORT)[key], ""),
     ),
@@ -119,17 +148,16 @@ function supervisor({ places: { supervisor: box }, hosts, answer: { live } }) {
   return part(
     "supervisor",
     box,
-    "Supervisor",
-    sweep && h("tspan", null, `swept last on ${leader?.name ?? sweep.instance}`),
-    h("text", { class: "says", x: 10, y: 44 }, "finds what timed out, and gives it back"),
+    text("console.picture.supervisor"),
+    sweep && h("tspan", null, text("console.picture.swept-on", { host: leader?.name ?? sweep.instance })),
+    h("text", { class: "says", x: 10, y: 44 }, text("console.picture.supervisor-does")),
   );
 }
 
 function hostPart(host, { hosts, wide }) {
   const box = hosts[host.name];
-  const { says, loss } = host;
-  const found = loss?.found > 0 && `${wide ? "the supervisor found" : "found"} ${loss.found}, ${loss.after} s after`;
-  const lines = [wide ? says : says.replace(/^.*; /, ""), found].filter(Boolean);
+  const { says, brief, loss } = host;
+  const lines = [wide ? says : brief, loss?.found > 0 && foundOf(loss, wide)].filter(Boolean);
   return h(
     "g",
     { key: `host ${host.name}`, class: host.gone ? "gone" : "" },
@@ -138,6 +166,10 @@ function hostPart(host, { hosts, wide }) {
     ]),
   );
 }
+
+/** What supervisors found of what a host left. @param {import("./hosts.js").Loss} loss @param {boolean} wide */
+const foundOf = ({ found, after }, wide) =>
+  text(wide ? "console.picture.found" : "console.picture.found-short", { found, seconds: after ?? "" });
 
 /** How many are in an area; as a bar, where there are too many for dots. */
 function numberOf({ key, box, count, more, share }, { dots, over, answer }) {

@@ -1,11 +1,11 @@
 /** What the page can do to the simulated services and to the hosts of the embedded run. */
 
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { operator, ask } from "../session.js";
 
 /** What is broken mends itself, also if nobody looks any more. */
 const BROKEN_SECONDS = 120;
 const AT_ONCE = 8;
-const NOTE = "the service says yes now";
 
 /** @returns {import("./scenes.js").Hammers} */
 export function hammersOf() {
@@ -16,7 +16,9 @@ export function hammersOf() {
     mend: (service, match) => fault(service, { mode: "none", ...(match && { match }) }),
     sendRefused: (step) => place({ refuse: step }),
     letGoOn: (orderId) =>
-      ask(`/api/operator/orders/${orderId}/resubmit`, { body: { operator: operator() || "console", note: NOTE } }),
+      ask(`/api/operator/orders/${orderId}/resubmit`, {
+        body: { operator: operator() || "console", note: text("console.picture.note") },
+      }),
     kill: (pid) => ask(`/local/host?pid=${pid}`, { method: "DELETE" }),
     send: async (count) => {
       let left = count;

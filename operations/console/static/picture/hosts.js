@@ -1,5 +1,7 @@
 /** Which hosts there are, and which of them are gone: by the runner, which knows, or else by when one was last heard. */
 
+import { text } from "../../../../engine/pages/static/common/words.js";
+
 /** @typedef {{name: string, pid: number, runs: boolean, endedAt: string | null}} RunnerHost */
 /** @typedef {{name: string, at: string, agents: string[], running: number}} Instance */
 /** @typedef {{at: string, instance: string, recovered: number}} Sweep */
@@ -17,6 +19,7 @@
  * @property {string} name
  * @property {boolean} gone whether it is grey
  * @property {string} says
+ * @property {string} brief the same where there is little room
  * @property {boolean} leads whether its supervisor swept last
  * @property {number | null} pid of a host that can be killed
  * @property {Loss | null} loss
@@ -47,11 +50,22 @@ function ofRunner({ name, pid, runs, endedAt }, live, before) {
   return {
     name,
     gone,
-    says: gone ? `${runs ? "starts again" : "ended"}; its locks run out` : loss ? "runs again" : "runs",
+    ...stateOf({ gone, runs, again: loss !== null }),
     leads: leads(live, name),
     pid: runs ? pid : null,
     loss,
   };
+}
+
+/** How a host is, in words. @param {{gone: boolean, runs: boolean, again: boolean}} host */
+function stateOf({ gone, runs, again }) {
+  if (gone)
+    return {
+      says: text(runs ? "console.picture.host-restarting" : "console.picture.host-ended"),
+      brief: text("console.picture.host-locks"),
+    };
+  const says = text(again ? "console.picture.host-runs-again" : "console.picture.host-runs");
+  return { says, brief: says };
 }
 
 const leads = ({ lastSweep }, name) => lastSweep !== null && hostOf(lastSweep.instance) === name;
@@ -93,10 +107,12 @@ function ofReports(live, now) {
   for (const { name, at } of live.instances) if (at > (last.get(hostOf(name)) ?? "")) last.set(hostOf(name), at);
   return [...last].map(([name, at]) => {
     const gone = now - Date.parse(at) > FRESH_SECONDS * 1000;
+    const says = text(gone ? "console.picture.host-silent" : "console.picture.host-works");
     return {
       name,
       gone,
-      says: gone ? "has said nothing lately" : "works",
+      says,
+      brief: says,
       leads: leads(live, name),
       pid: null,
       loss: null,

@@ -1,6 +1,7 @@
 /** The picture of one moment: what an answer, and what was known before it, make of the parts, dots and numbers. */
 
 import { LOOK } from "../../../../engine/pages/static/common/marks.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { orderLook } from "../words.js";
 import { hostsOf, isLost } from "./hosts.js";
 import { placesOf } from "./places.js";
@@ -106,8 +107,8 @@ function faultOf(name, services) {
 /** What is drawn of an order: one dot, or one with each agent that works on it. */
 function tokensOf({ orderId, stands, situation, step, attempt, threshold, requests }, hosts, { instances }) {
   const { look, word } = orderLook({ situation });
-  const tries = attempt > 1 ? `, try ${attempt} of ${threshold}` : "";
-  const says = `${orderId}: ${word}${step ? `, ${step}` : ""}${tries}`;
+  const at = attempt > 1 ? text("console.rows.attempt", { step, attempt, threshold }) : step;
+  const says = `${orderId}: ${at ? `${word}, ${at}` : word}`;
   const token = (area, place, lost = false) => ({
     key: place ? `${orderId} ${place}` : orderId,
     orderId,
@@ -128,7 +129,7 @@ const tokenOf = ([orderId, situation]) => ({
   area: "over",
   look: orderLook({ situation }).look === LOOK.undone ? LOOK.undone : LOOK.well,
   lost: false,
-  says: `${orderId}: it has ended`,
+  says: `${orderId}: ${text("console.picture.dot-over")}`,
 });
 
 /** The areas by name. @param {Places} places @returns {[string, Box][]} */

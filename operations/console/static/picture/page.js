@@ -3,6 +3,7 @@
 import { Problem } from "../../../../engine/pages/static/common/api.js";
 import { h } from "../../../../engine/pages/static/common/dom.js";
 import { now } from "../../../../engine/pages/static/common/time.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { live } from "../live.js";
 import { ask, sinceActing } from "../session.js";
 import { controls, tale } from "./controls.js";
@@ -133,7 +134,7 @@ export function picturePage(place) {
     const { breakIt, mend, kill, ...others } = parts;
     const can = { ...others, ...(answer.services?.length && { breakIt, mend }), ...(answer.hosts && { kill }) };
     return [
-      h("h1", null, "Live"),
+      h("h1", null, text("console.live.title")),
       problem &&
         h(
           "div",
@@ -150,7 +151,7 @@ export function picturePage(place) {
   }
 
   const page = live(place, {
-    title: "Live",
+    title: text("console.live.title"),
     load,
     draw: view,
     every: ({ hosts }) => (hosts ? EVERY_SECONDS_HERE : EVERY_SECONDS),

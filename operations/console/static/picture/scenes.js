@@ -1,6 +1,6 @@
 /** The scenes of the stories: what each does, what it says of what is seen, and until what is seen it is told. */
 
-import { many } from "../parts.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { allAreRead, hostOf } from "./hosts.js";
 
 /** @typedef {import("./model.js").Model} Model */
@@ -48,16 +48,15 @@ const isOpen = ({ breakers }) => Object.values(breakers).some(({ state }) => sta
 /** @param {Model} model */
 export const needPerson = ({ areas }) => areas.find(({ key }) => key === "operator")?.count ?? 0;
 
-/** The last scene; it says too who is needed for what the story has left. @param {string} text @returns {Scene} */
-const end = (text) => ({
+/** The last scene; it says too who is needed for what the story has left. @param {string} words @returns {Scene} */
+const end = (words) => ({
   says: (model, run) => {
     const left = needPerson(model) - run.needed;
     const others = ownOf(model, run).filter((order) => isAtRest(order) && order.stands !== "operator").length;
     return [
-      text,
-      left > 0 && `But ${many(left, "order needs", "orders need")} a person: too many tries failed.`,
-      others > 0 &&
-        `But ${many(others, "order waits", "orders wait")} for an answer from outside, or for who holds it.`,
+      words,
+      left > 0 && text("console.scenes.need-person", { count: left }),
+      others > 0 && text("console.scenes.wait-outside", { count: others }),
     ]
       .filter(Boolean)
       .join(" ");
@@ -72,23 +71,22 @@ export const HANGS = [
       await hammers.set(run.kept.service, "hang");
       await hammers.send(MANY);
     },
-    says: (model, { kept }) =>
-      `The service ${kept.service} hangs: it takes calls and never answers. ${MANY} orders come in. A few are tried; the others wait.`,
+    says: (model, { kept }) => text("console.scenes.hangs-begin", { service: kept.service, count: MANY }),
     until: (model, run) => triedAgain(model, run) > 0 || isOpen(model),
   },
   {
     says: (model, run) =>
       isOpen(model)
-        ? "One order after another got no answer, so the breaker opened: nobody calls, and the orders wait."
-        : `The time of the first is up. The supervisor found ${many(triedAgain(model, run), "order")} without an answer, and gave them back for another try.`,
+        ? text("console.scenes.hangs-open")
+        : text("console.scenes.hangs-found", { count: triedAgain(model, run) }),
     until: () => true,
   },
   {
     does: (hammers, _, { kept }) => hammers.mend(kept.service),
-    says: () => "The service is mended. The next tries work, and all orders go on, a few at first.",
+    says: () => text("console.scenes.hangs-mended"),
     until: haveEnded,
   },
-  end("All is done. Each try carried the same key, so that nothing was done twice."),
+  end(text("console.scenes.hangs-end")),
 ];
 
 /** What is broken for one order alone. @param {Model} model @param {string} orderId */
@@ -106,14 +104,12 @@ export const DECLINED = [
       await hammers.send(SOME - 1);
       run.kept.order = await hammers.sendRefused(step.name);
     },
-    says: (_, { kept }) =>
-      `${SOME} orders come in. To one, the service ${kept.service} says no for good, as when a card is declined.`,
+    says: (_, { kept }) => text("console.scenes.declined-begin", { service: kept.service, count: SOME }),
     until: (model, run) =>
       ownOf(model, run).some(({ orderId, stands }) => orderId === run.kept.order && stands === "operator"),
   },
   {
-    says: () =>
-      "To try again would not help: the order stops, keeps what is done, and waits for a person. The others go on.",
+    says: () => text("console.scenes.declined-stops"),
     until: areAtRest,
   },
   {
@@ -121,10 +117,10 @@ export const DECLINED = [
       for (const { name, match } of faultsFor(model, kept.order)) await hammers.mend(name, match);
       await hammers.letGoOn(kept.order);
     },
-    says: () => "The reason is gone, as with another card: a person lets the order go on from the step that failed.",
+    says: () => text("console.scenes.declined-mended"),
     until: haveEnded,
   },
-  end("All is done, and the history of the order says who let it go on, and why."),
+  end(text("console.scenes.declined-end")),
 ];
 
 /** The host to be killed, with what it has in its hands: the one that sweeps, if it has any, and else the busiest. @param {Model} model */
@@ -147,7 +143,7 @@ export const DIES = [
       await hammers.set(run.kept.service, "slow");
       await hammers.send(MANY);
     },
-    says: (model) => `${MANY} orders come in, and ${many(model.hosts.length, "host")} work on them.`,
+    says: (model) => text("console.scenes.dies-begin", { orders: MANY, count: model.hosts.length }),
     until: (model) => victim(model)?.count >= ENOUGH,
   },
   {
@@ -156,24 +152,22 @@ export const DIES = [
       run.kept = { ...run.kept, name, count };
       await hammers.kill(/** @type {number} */ (pid));
     },
-    says: (_, { kept }) =>
-      `${kept.name} is killed, with ${many(kept.count, "order")} in its hands. It finishes nothing, and says nothing.`,
+    says: (_, { kept }) => text("console.scenes.dies-killed", { host: kept.name, count: kept.count }),
     until: (model, run) => Boolean(lossOf(model, run)),
   },
   {
     does: (hammers, _, { kept }) => hammers.mend(kept.service),
-    says: (_, { kept }) =>
-      `Nobody answers for what ${kept.name} had. The locks run out, and so does the time of its orders.`,
+    says: (_, { kept }) => text("console.scenes.dies-silent", { host: kept.name }),
     until: (model, run) => lossOf(model, run)?.found > 0 || haveEnded(model, run),
   },
   {
     says: (model, run) => {
       const loss = lossOf(model, run);
       return loss?.found
-        ? `The supervisor found ${loss.found}, ${loss.after} s after: they are given back, and tried again.`
-        : "The other host had taken over all of it before the supervisor had to.";
+        ? text("console.scenes.dies-found", { found: loss.found, seconds: loss.after ?? "" })
+        : text("console.scenes.dies-taken-over");
     },
     until: haveEnded,
   },
-  end("All is done: none is lost, and none was done twice."),
+  end(text("console.scenes.dies-end")),
 ];

@@ -1,5 +1,6 @@
 /** Stories that the picture tells: each breaks something, and says what is seen; it goes on when that is seen. */
 
+import { text } from "../../../../engine/pages/static/common/words.js";
 import { DECLINED, DIES, HANGS, first, needPerson, refusable } from "./scenes.js";
 
 /** @typedef {import("./model.js").Model} Model */
@@ -14,14 +15,14 @@ const simulated = (model) =>
 
 /** @type {Record<string, Story>} */
 export const STORIES = {
-  hangs: { title: "A service hangs and comes back", can: simulated, scenes: HANGS },
+  hangs: { title: text("console.scenes.hangs"), can: simulated, scenes: HANGS },
   declined: {
-    title: "A card is declined",
+    title: text("console.scenes.declined"),
     can: (model) => simulated(model) && Boolean(refusable(model)),
     scenes: DECLINED,
   },
   dies: {
-    title: "A host dies in the middle",
+    title: text("console.scenes.dies"),
     can: (model) => simulated(model) && model.hosts.filter(({ pid }) => pid !== null).length > 1,
     scenes: DIES,
   },

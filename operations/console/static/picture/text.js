@@ -3,24 +3,25 @@
 import { h } from "../../../../engine/pages/static/common/dom.js";
 import { LOOK } from "../../../../engine/pages/static/common/marks.js";
 import { clock, duration, now } from "../../../../engine/pages/static/common/time.js";
-import { atLeast, head, many } from "../parts.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
+import { atLeast, cell, head, joined } from "../parts.js";
 import { AREAS } from "./model.js";
 
 const PLACES = {
-  scheduler: "Wait for a scheduler",
-  later: "Wait for a time or an answer from outside",
-  operator: "Need a person",
+  scheduler: text("console.picture.wait-for-scheduler"),
+  later: text("console.picture.wait-outside"),
+  operator: text("console.picture.operator"),
 };
 
 /** @type {[string, import("../../../../engine/pages/static/common/marks.js").Look, string?][]} */
 const DOTS = [
-  ["is waiting", LOOK.plain],
-  ["is worked on", LOOK.runs],
-  ["is tried again", LOOK.retried],
-  ["is taken back", LOOK.undone],
-  ["needs a person", LOOK.wrong, "square"],
-  ["is done", LOOK.well],
-  ["was in the hands of a host that ended", LOOK.plain, "lost"],
+  [text("console.picture.dot-waits"), LOOK.plain],
+  [text("console.picture.dot-runs"), LOOK.runs],
+  [text("console.picture.dot-again"), LOOK.retried],
+  [text("console.picture.dot-undone"), LOOK.undone],
+  [text("console.picture.dot-needs-person"), LOOK.wrong, "square"],
+  [text("console.picture.dot-done"), LOOK.well],
+  [text("console.picture.dot-lost"), LOOK.plain, "lost"],
 ];
 
 /** What the dots say. @param {import("./model.js").Model} model */
@@ -29,7 +30,7 @@ export const legend = ({ dots }) =>
   h(
     "p",
     { class: "legend small", key: "legend" },
-    h("span", null, "An order"),
+    h("span", null, text("console.picture.an-order")),
     DOTS.map(([word, look, shape = ""]) => h("span", { class: "dots" }, h("i", { class: `${look} ${shape}` }), word)),
   );
 
@@ -39,11 +40,11 @@ export function inWords(model) {
   return h(
     "section",
     { "aria-labelledby": "numbers", key: "numbers" },
-    h("h2", { id: "numbers" }, "In numbers"),
+    h("h2", { id: "numbers" }, text("console.picture.in-numbers")),
     h(
       "table",
       { class: "rows" },
-      head(["Part", "Orders", "State"]),
+      head(["part", "orders", "state"]),
       h(
         "tbody",
         null,
@@ -53,10 +54,8 @@ export function inWords(model) {
     h(
       "p",
       { class: "small muted" },
-      hosts
-        ? "The runner says which hosts run. A host is grey until its locks have run out and nothing of what it had is left."
-        : "An instance is grey that has said nothing for 15 s: it may have nothing to do, or be gone.",
-      live.orders ? "" : " There are more than 200 open orders: bars stand for dots.",
+      text(hosts ? "console.picture.grey-host" : "console.picture.grey-instance"),
+      !live.orders && [" ", text("console.picture.bars")],
     ),
   );
 }
@@ -65,9 +64,9 @@ const row = (part, orders, state) =>
   h(
     "tr",
     { key: part },
-    h("td", { "data-name": "Part" }, h("strong", null, part)),
-    h("td", { "data-name": "Orders" }, orders),
-    h("td", { "data-name": "State" }, state),
+    cell("part", null, h("strong", null, part)),
+    cell("orders", null, orders),
+    cell("state", null, state),
   );
 
 /** @param {import("./model.js").Model} model @returns {[string, any, any][]} */
@@ -79,46 +78,54 @@ function rows({ areas, breakers, faults, hosts, over, answer: { live } }) {
   const steps = (wanted) => bySteps(live.groups.filter(wanted));
   const sweep = live.lastSweep;
   return [
-    ["Submission queue", live.submissions ?? "", live.submissions === null ? "the queue is away" : ""],
+    [
+      text("console.picture.queue"),
+      live.submissions ?? "",
+      live.submissions === null ? text("console.picture.queue-away") : "",
+    ],
     .../** @type {[string, any, any][]} */ (
       Object.entries(PLACES).map(([key, name]) => [name, count(key), steps(({ stands }) => AREAS[stands] === key)])
     ),
     .../** @type {[string, any, any][]} */ (
       Object.entries(breakers).map(([agent, breaker]) => [
-        `Agent ${agent}`,
-        `${count(`requests ${agent}`)} asked, ${count(`agent ${agent}`)} in hand`,
-        [
-          steps((group) => group.agent === agent) || "nothing asked",
-          `; ${stateOf(breaker)}`,
-          faults[agent] && `; its service is broken: ${faults[agent].mode}`,
-        ],
+        text("console.picture.agent", { agent }),
+        text("console.picture.asked", { asked: count(`requests ${agent}`), inHand: count(`agent ${agent}`) }),
+        joined(
+          "; ",
+          steps((group) => group.agent === agent) || text("console.picture.nothing-asked"),
+          stateOf(breaker),
+          faults[agent] && text("console.picture.service-broken", { mode: faults[agent].mode }),
+        ),
       ])
     ),
-    ["Ended since this page was opened", over, ""],
+    [text("console.picture.ended"), over, ""],
     [
-      "Supervisor",
+      text("console.picture.supervisor"),
       "",
       sweep
-        ? `swept at ${clock(sweep.at)} on ${sweep.instance}, and recovered ${many(sweep.recovered, "order")}`
-        : "has not swept yet",
+        ? text("console.picture.swept", { time: clock(sweep.at), instance: sweep.instance, count: sweep.recovered })
+        : text("console.picture.not-swept"),
     ],
-    .../** @type {[string, any, any][]} */ (hosts.map((host) => [host.name, "", [host.says, lossOf(host)]])),
+    .../** @type {[string, any, any][]} */ (
+      hosts.map((host) => [host.name, "", joined("; ", host.says, lossOf(host))])
+    ),
   ];
 }
 
 /** At which steps orders are, and how many. @param {{step: string | null, count: number}[]} groups @returns {string} */
 export function bySteps(groups) {
   const counts = new Map();
-  for (const { step, count } of groups) counts.set(step ?? "end", (counts.get(step ?? "end") ?? 0) + count);
+  for (const { step, count } of groups) {
+    const name = step ?? text("console.picture.end");
+    counts.set(name, (counts.get(name) ?? 0) + count);
+  }
   return [...counts].map(([step, count]) => `${step} ${count}`).join(", ");
 }
 
 const stateOf = ({ state, until }) =>
-  ({
-    closed: "breaker closed",
-    open: `breaker open for ${duration((Date.parse(until) - now()) / 1000)}`,
-    tries: "one call tries whether the service works",
-  })[state];
+  state === "open"
+    ? text("console.picture.breaker-open-for", { time: duration((Date.parse(until) - now()) / 1000) })
+    : text(state === "tries" ? "console.picture.breaker-probe" : "console.picture.breaker-closed");
 
 const lossOf = ({ loss }) =>
-  loss !== null && loss.found > 0 && `; the supervisor found ${loss.found}, ${loss.after} s after`;
+  loss !== null && loss.found > 0 && text("console.picture.found", { found: loss.found, seconds: loss.after ?? "" });

@@ -1,6 +1,7 @@
 /** What goes between the parts: queues, calls, reads and writes, and the switch of a breaker. */
 
 import { h } from "../../../../engine/pages/static/common/dom.js";
+import { text } from "../../../../engine/pages/static/common/words.js";
 
 /** @typedef {import("./places.js").Box} Box */
 /** @typedef {import("./places.js").Places} Places */
@@ -36,15 +37,15 @@ export function wires({ places, breakers }) {
     wide
       ? [
           wire("state", `M${center(scheduler)} ${bottom(scheduler) + 3}V${store.y - 3}`, { both: true }),
-          label("states", center(scheduler) + 10, bottom(scheduler) + 27, "claims, replies"),
+          label("states", center(scheduler) + 10, bottom(scheduler) + 27, text("console.picture.claims")),
         ]
       : wire("state", `M${center(scheduler)} ${store.y - 22}V${store.y - 3}`, { both: true }),
     wire("sweep", `M${supervisor.x + 60} ${supervisor.y}V${bottom(store) + 3}`, { kind: "sweeps" }),
-    wide && label("sweeps", supervisor.x + 70, supervisor.y - 18, "what is overdue"),
+    wide && label("sweeps", supervisor.x + 70, supervisor.y - 18, text("console.picture.overdue")),
   ];
 }
 
-const label = (key, x, y, text) => h("text", { key: `label ${key}`, class: "label", x, y }, text);
+const label = (key, x, y, words) => h("text", { key: `label ${key}`, class: "label", x, y }, words);
 
 /** The two queues of an agent. */
 const requestWires = (agent, { requests }, scheduler) => [
@@ -76,14 +77,19 @@ const lever = (key, x, y, state) =>
     h("line", { class: "lever", x1: -SWITCH, x2: SWITCH, y1: 0, y2: 0 }),
   );
 
-const WORDS = { closed: "breaker closed", open: "breaker open", tries: "one call tries" };
+const WORDS = {
+  closed: text("console.picture.breaker-closed"),
+  open: text("console.picture.breaker-open"),
+  tries: text("console.picture.breaker-probe-short"),
+};
+const SHORT = {
+  closed: text("console.picture.breaker-closed-short"),
+  open: text("console.picture.breaker-open-short"),
+  tries: text("console.picture.breaker-probe-short"),
+};
 
 /** The state of a breaker in words, and where there is no wire the switch itself. @param {Places} places @param {Box} box @param {"closed" | "open" | "tries"} state */
 export const breakerSwitch = ({ wide }, box, state) => [
-  h(
-    "text",
-    { key: "word", class: `says breaker ${state}`, x: 10, y: box.height - 8 },
-    wide ? WORDS[state] : WORDS[state].replace("breaker ", ""),
-  ),
+  h("text", { key: "word", class: `says breaker ${state}`, x: 10, y: box.height - 8 }, (wide ? WORDS : SHORT)[state]),
   !wide && lever("switch", box.width - 26, box.height - 14, state),
 ];
