@@ -3,7 +3,7 @@
 import { h, render } from "../../../engine/pages/static/common/dom.js";
 import { Poll } from "../../../engine/pages/static/common/poll.js";
 import { left } from "../../../engine/pages/static/common/time.js";
-import { rich, text } from "../../../engine/pages/static/common/words.js";
+import { named, rich, text } from "../../../engine/pages/static/common/words.js";
 import { joined } from "./parts.js";
 import { ask } from "./session.js";
 
@@ -14,6 +14,9 @@ const EVERY_SECONDS = 10;
 
 /** What is called so by which a fault tells whom it meets. @param {string} name */
 export const nameOf = (name) => (name === "orderId" ? text("console.banner.order") : name);
+
+/** What the mode of a fault is called. @param {string} mode */
+export const modeName = (mode) => named("console.mode", mode);
 
 /** Whom a fault meets. @param {Fault} fault */
 export const metBy = ({ match }) =>
@@ -67,7 +70,10 @@ function draw(node, services) {
         " ",
         joined(
           "; ",
-          ...on.map((fault) => [text("console.banner.fault", { service: fault.name, mode: fault.mode }), meets(fault)]),
+          ...on.map((fault) => [
+            text("console.banner.fault", { service: fault.name, mode: modeName(fault.mode) }),
+            meets(fault),
+          ]),
         ),
         ". ",
         h("a", { href: "#/faults" }, text("console.faults.title")),

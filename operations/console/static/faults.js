@@ -4,7 +4,7 @@ import { Problem } from "../../../engine/pages/static/common/api.js";
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge, LOOK } from "../../../engine/pages/static/common/marks.js";
 import { text } from "../../../engine/pages/static/common/words.js";
-import { meets, metBy, nameOf } from "./banner.js";
+import { meets, metBy, modeName, nameOf } from "./banner.js";
 import { live } from "./live.js";
 import { nothing } from "./parts.js";
 import { ask } from "./session.js";
@@ -50,7 +50,7 @@ export function faultsPage(place) {
     const given = Object.fromEntries(Object.entries(target).filter(([, value]) => value));
     const body = { mode, match: given, ...(mode !== "none" && seconds > 0 && { for: seconds }) };
     await attempt(() => ask(`/simulator/${service}/faults`, { method: "PUT", body }));
-    place.say(`${service}: ${mode}`);
+    place.say(`${service}: ${modeName(mode)}`);
     dispatchEvent(new Event("faults-changed"));
   }
 
@@ -161,14 +161,14 @@ export function faultsPage(place) {
               h(
                 "li",
                 null,
-                badge(LOOK.wrong, fault.mode),
+                badge(LOOK.wrong, modeName(fault.mode)),
                 meets(fault),
                 " ",
                 h(
                   "button",
                   { class: "plain", onClick: () => set(name, "none", fault.match) },
                   text("console.faults.mend"),
-                  h("span", { class: "for-readers" }, ` ${name}: ${fault.mode}`),
+                  h("span", { class: "for-readers" }, ` ${name}: ${modeName(fault.mode)}`),
                 ),
               ),
             ),
@@ -186,7 +186,7 @@ export function faultsPage(place) {
               "aria-pressed": String(isSet(faults, mode)),
               onClick: () => set(name, mode),
             },
-            text(`console.faults.mode.${mode}`),
+            modeName(mode),
           ),
         ),
       ),

@@ -3,6 +3,7 @@
 import { h } from "../../../../engine/pages/static/common/dom.js";
 import { LOOK } from "../../../../engine/pages/static/common/marks.js";
 import { text } from "../../../../engine/pages/static/common/words.js";
+import { modeName } from "../banner.js";
 import { atLeast } from "../parts.js";
 import { buttons } from "./buttons.js";
 import { arrow, breakerSwitch, wires } from "./wires.js";
@@ -118,7 +119,7 @@ function lane({ places, breakers, faults, answer: { services } }, agent) {
 
 /** Whether a service works, where it can be broken. */
 function serviceState(fault, services) {
-  if (fault) return text("console.picture.broken", { mode: fault.mode });
+  if (fault) return text("console.picture.broken", { mode: modeName(fault.mode) });
   return services ? text("console.faults.works") : text("console.picture.not-ours");
 }
 

@@ -4,6 +4,7 @@ import { h } from "../../../../engine/pages/static/common/dom.js";
 import { LOOK } from "../../../../engine/pages/static/common/marks.js";
 import { clock, duration, now } from "../../../../engine/pages/static/common/time.js";
 import { text } from "../../../../engine/pages/static/common/words.js";
+import { modeName } from "../banner.js";
 import { atLeast, cell, head, joined } from "../parts.js";
 import { AREAS } from "./model.js";
 
@@ -94,7 +95,7 @@ function rows({ areas, breakers, faults, hosts, over, answer: { live } }) {
           "; ",
           steps((group) => group.agent === agent) || text("console.picture.nothing-asked"),
           stateOf(breaker),
-          faults[agent] && text("console.picture.service-broken", { mode: faults[agent].mode }),
+          faults[agent] && text("console.picture.service-broken", { mode: modeName(faults[agent].mode) }),
         ),
       ])
     ),

@@ -3,6 +3,7 @@
 import re
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -12,6 +13,7 @@ from engine.domain.states import STATES, Waiting
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE
 from engine.domain.submitted_order import Priority
 from engine.words import catalogue
+from samples.simulator.rules import SimulatedFault
 
 ROOT = Path(__file__).parents[4]
 FOLDERS = ("engine/pages/static", "operations/console/static")
@@ -77,6 +79,7 @@ NAMES = {
         )
     ],
     "console.exact": [state.__name__ for state in STATES if state is not Waiting],
+    "console.mode": get_args(SimulatedFault.model_fields["mode"].annotation),
     "console.notifications.channel": list(ChannelName),
     "console.order.priority": list(Priority),
 }
