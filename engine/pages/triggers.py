@@ -41,7 +41,9 @@ OF_PAGES = ("console.", "page.")
 WORD = re.compile(rb"\{\{words:([\w.-]+)\}\}")
 """The place of a text in HTML, with its key."""
 SCRIPT = re.compile(rb'(\n *)<script type="module" src="/web/\{hash\}/([^"]+)">')
-IMPORT = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";', re.MULTILINE)
+IMPORT = re.compile(
+    r'^(?:import|\} from) .*?"(\.[^"]+)"(?: with \{ type: "json" \})?;', re.MULTILINE
+)
 
 READS = ["GET", "HEAD"]
 """How a page is asked for: what only watches whether it is there asks for its head."""
@@ -151,8 +153,13 @@ def _with_modules(body: bytes, found: Mapping[str, bytes]) -> bytes:
     if not script:
         return body
     names = sorted(_modules(script[2].decode(), found))
-    links = [b'<link rel="modulepreload" href="/web/{hash}/%s">' % name.encode() for name in names]
-    return body.replace(script[0], b"".join(script[1] + link for link in links) + script[0], 1)
+    links = b"".join(script[1] + _preload(name) for name in names)
+    return body.replace(script[0], links + script[0], 1)
+
+
+def _preload(name: str) -> bytes:
+    kind = b' as="json"' if name.endswith(".json") else b""
+    return b'<link rel="modulepreload"%s href="/web/{hash}/%s">' % (kind, name.encode())
 
 
 def _modules(entry: str, found: Mapping[str, bytes]) -> set[str]:
