@@ -6,6 +6,7 @@ import { csv, save } from "./csv.js";
 import { live } from "./live.js";
 import { at, cell, folded, head, nothing } from "./parts.js";
 import { ask } from "./session.js";
+import { eventName } from "./words.js";
 
 const EVERY_SECONDS = 30;
 const LISTED = 200;
@@ -61,7 +62,7 @@ export const asCsv = (entries) =>
       text("console.csv.order"),
       text("console.csv.note"),
     ],
-    entries.map((entry) => [entry.at, nameOf(entry), entry.event, entry.orderId, entry.detail]),
+    entries.map((entry) => [entry.at, nameOf(entry), eventName(entry.event), entry.orderId, entry.detail]),
   );
 
 /** @param {Entry[]} entries */
@@ -75,7 +76,7 @@ function row(entry) {
     { key: `${entry.at} ${entry.orderId} ${entry.event}` },
     cell("at", null, at(entry.at)),
     cell("who", null, nameOf(entry)),
-    cell("what", null, entry.event),
+    cell("what", null, eventName(entry.event)),
     cell(
       "order",
       null,

@@ -130,7 +130,7 @@ function draw({ overview, causes, groups, hour }, place) {
               "a",
               { href: listOf({ state }) },
               h("span", { class: "big" }, atLeast(overview.openOrders[state])),
-              badge(list(state).mark, state),
+              badge(list(state).mark, list(state).title),
             ),
           ),
         ),

@@ -3,7 +3,7 @@
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { at, cell, head, localized } from "./parts.js";
-import { event as meaning } from "./words.js";
+import { eventName, event as meaning } from "./words.js";
 
 const NEWEST = 50;
 /** @param {any} order @param {{failuresOnly: boolean, all: boolean}} view @param {() => void} redraw */
@@ -44,7 +44,7 @@ export function historyOf({ history }, view, redraw) {
             "tr",
             { key: String(entry.number), class: meaning(entry.event).changesNothing ? "grey" : "" },
             cell("at", null, at(entry.at)),
-            cell("what", null, h("strong", null, entry.event)),
+            cell("what", null, h("strong", null, eventName(entry.event))),
             cell("detail", null, localized(entry.detail)),
             cell("who", { class: "muted" }, entry.actor),
           ),

@@ -2,7 +2,7 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
-import { rich, text } from "../../../engine/pages/static/common/words.js";
+import { named, rich, text } from "../../../engine/pages/static/common/words.js";
 import { at, cell, folded, head, localized } from "./parts.js";
 import { exactly, stepLook } from "./words.js";
 
@@ -46,7 +46,7 @@ export const steps = ({ steps: all }) =>
           ),
           cell("state", null, badge(look, word), exact && h("div", { class: "quiet" }, exact)),
           cell("attempts", null, attemptsOf(step)),
-          cell("agent", null, step.agent),
+          cell("agent", null, named("console.agent", step.agent)),
           cell("after", null, step.after?.join(", ")),
           cell("result", null, localized(detail), later(step)),
         );

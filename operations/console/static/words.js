@@ -8,7 +8,7 @@ import { ask } from "./session.js";
 /** @typedef {{word: string, mark: Look}} Term */
 /** @typedef {Term & {isOver?: boolean, waitsForOperator?: boolean}} OrderTerm */
 /** @typedef {Term & {mayBeTriedAgain?: boolean}} StepTerm */
-/** @typedef {{isFailure?: boolean, changesNothing?: boolean, beginsAttempt?: boolean, endsAttempt?: Term | null}} EventTerm */
+/** @typedef {{word?: string, isFailure?: boolean, changesNothing?: boolean, beginsAttempt?: boolean, endsAttempt?: Term | null}} EventTerm */
 /**
  * @typedef {object} List
  * @property {string} title
@@ -106,6 +106,9 @@ export const actionsOf = (list) => vocabulary.actions.filter(({ lists }) => list
 
 /** What can be done to a thing of this kind. @param {string} subject */
 export const actionsOn = (subject) => vocabulary.actions.filter((known) => known.subject === subject);
+
+/** What an event of the history is called. @param {string} name */
+export const eventName = (name) => event(name).word ?? name;
 
 /** What an event of the history means. @param {string} name @returns {EventTerm} */
 export const event = (name) => vocabulary.events?.[name] ?? {};
