@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
-from engine.domain.errors import NotTriedError
+from engine.domain.attempts import NotAttemptedReason
+from engine.domain.errors import NotAttemptedError
 from engine.ports import Clock
 
 SOON = timedelta(seconds=1)
@@ -22,13 +23,14 @@ class Bulkhead:
 
     @asynccontextmanager
     async def turn(self, latest: datetime) -> AsyncIterator[None]:
-        """Hold the slot of one call; raises `NotTriedError` if none is free by `latest`."""
+        """Hold the slot of one call; raises `NotAttemptedError` if none is free by `latest`."""
         left = (latest - self._clock()).total_seconds()
         try:
             async with asyncio.timeout(left):
                 await self._slots.acquire()
         except TimeoutError:
-            raise NotTriedError("too many calls are in flight", SOON) from None
+            why = "too many calls are in flight"
+            raise NotAttemptedError(NotAttemptedReason.BUSY, why, SOON) from None
         try:
             yield
         finally:

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
-    AcceptedError,
     AnswersLaterError,
-    CircuitOpenError,
-    RejectedError,
+    DeferredError,
+    NotAttemptedError,
+    PermanentError,
     ThrottledError,
     TransientError,
 )
@@ -51,7 +52,7 @@ class CircuitBreaker:
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
-        """Watch one call; raises `CircuitOpenError` before it begins if the circuit is open.
+        """Watch one call; raises `NotAttemptedError` before it begins if the circuit is open.
 
         After the open time, one call at a time is a half-open probe: its success closes it.
         """
@@ -65,7 +66,7 @@ class CircuitBreaker:
         except TransientError:
             self._fails(order_id, is_probe=is_probe)
             raise
-        except (RejectedError, AcceptedError, AnswersLaterError):
+        except (PermanentError, DeferredError, AnswersLaterError):
             # The service works, and says no, or later.
             self._works(is_probe=is_probe)
             raise
@@ -75,17 +76,18 @@ class CircuitBreaker:
             self._probing = self._probing and not is_probe
 
     def admit(self) -> bool:
-        """Return whether a call that began now would be the probe; raises `CircuitOpenError`."""
+        """Return whether a call that began now would be the probe; raises `NotAttemptedError`."""
         if self.open_until is None:
             return False
         if self.throttled_until and (left := self.throttled_until - self._clock()) > timedelta():
-            raise ThrottledError("the circuit is open: the service asks not to be called", left)
+            why = "the circuit is open: the service asks not to be called"
+            raise NotAttemptedError(NotAttemptedReason.THROTTLED, why, left)
         if (left := self.open_until - self._clock()) > timedelta():
             why = "the circuit is open: the service fails for one order after another"
-            raise CircuitOpenError(why, left)
+            raise NotAttemptedError(NotAttemptedReason.CIRCUIT_OPEN, why, left)
         if self._probing:
             why = "the circuit is open, and one call tries whether the service works again"
-            raise CircuitOpenError(why, PROBE_DELAY)
+            raise NotAttemptedError(NotAttemptedReason.CIRCUIT_OPEN, why, PROBE_DELAY)
         return True
 
     def _waits(self, retry_after: timedelta) -> None:

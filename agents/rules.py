@@ -1,19 +1,29 @@
 """Until when an agent may work on a request, and its replies."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
-    AcceptedError,
-    CircuitOpenError,
-    NotTriedError,
+    DeferredError,
+    InvalidResultError,
+    NotAttemptedError,
+    PermanentError,
     RejectedError,
     ThrottledError,
 )
-from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentReply, AgentRequest
+from engine.domain.messages import (
+    MAX_RETRY_AFTER_SECONDS,
+    AgentRequest,
+    CompletedReply,
+    DeferredReply,
+    FailedReply,
+    NotAttemptedReply,
+)
 
-MAX_REASON = 1000
-"""Maximum number of characters of a reply's reason."""
+MAX_DETAIL = 1000
+"""Maximum number of characters of a reply's detail."""
 
 
 LONGEST_PAUSE_SECONDS = 5.0
@@ -35,26 +45,30 @@ def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
     return request.complete_by - margin
 
 
+def completed(request: AgentRequest, result: Mapping[str, Any]) -> CompletedReply:
+    """Return the reply to a request that the service has carried out."""
+    return CompletedReply(**_of(request), result=result)
+
+
 def failed(
     request: AgentRequest,
-    rejection: RejectedError,
+    error: PermanentError,
     *,
     was_called: bool,
     was_deferred: bool,
-) -> AgentReply:
-    """Return the reply to a request that the service refused (AGT-6).
+) -> FailedReply:
+    """Return the reply to a request that no retry can help (AGT-6).
 
     `was_called` says whether earlier calls had no answer: then the outcome is in doubt. So it is if
-    the service had accepted one (`was_deferred`), and the refusal is not its own (AGT-11).
+    the service had accepted one (`was_deferred`), and has not refused it itself (AGT-11).
     """
-    owes_answer = was_deferred and rejection.for_operator
-    return reply(
-        request,
-        "failed",
-        reason=str(rejection)[:MAX_REASON],
-        in_doubt=rejection.in_doubt or was_called or owes_answer,
-        for_operator=rejection.for_operator,
-        **rejection.identifiers,
+    owes_answer = was_deferred and not isinstance(error, RejectedError)
+    return FailedReply(
+        **_of(request),
+        origin=error.origin,
+        detail=str(error)[:MAX_DETAIL],
+        in_doubt=isinstance(error, InvalidResultError) or was_called or owes_answer,
+        **(error.identifiers if isinstance(error, RejectedError) else {}),
     )
 
 
@@ -70,25 +84,29 @@ def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: tim
 
 def not_attempted(
     request: AgentRequest,
-    reason: NotTriedError,
+    error: NotAttemptedError | ThrottledError,
     *,
     was_called: bool,
     was_deferred: bool,
-) -> AgentReply:
+) -> NotAttemptedReply | DeferredReply:
     """Return the reply to a request that may come again later, without a failure (AGT-8).
 
     `was_called` is that of `failed`; `was_deferred` says whether the service owes the final answer
     to an earlier call (AGT-11).
     """
-    return reply(
-        request,
-        "notAttempted",
-        reason=str(reason)[:MAX_REASON],
-        retry_after=max(0.0, reason.retry_after.total_seconds()),
-        circuit_open=isinstance(reason, CircuitOpenError),
-        throttled=isinstance(reason, ThrottledError),
-        in_doubt=reason.in_doubt or was_called,
-        deferred=was_deferred,
+    reason = NotAttemptedReason.THROTTLED if isinstance(error, ThrottledError) else error.reason
+    retry_after = max(0.0, error.retry_after.total_seconds())
+    in_doubt = was_called or isinstance(error, ThrottledError)
+    if was_deferred:
+        return DeferredReply(
+            **_of(request), reason=reason, retry_after=retry_after, in_doubt=in_doubt
+        )
+    return NotAttemptedReply(
+        **_of(request),
+        reason=reason,
+        detail=str(error)[:MAX_DETAIL],
+        retry_after=retry_after,
+        in_doubt=in_doubt,
     )
 
 
@@ -96,9 +114,9 @@ SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=MAX_RETR
 """The bounds of the pause before a service is asked again about what it has accepted."""
 
 
-def pause_after(accepted: AcceptedError) -> timedelta:
+def pause_after(error: DeferredError) -> timedelta:
     """Return the pause that the service asks for, within bounds (AGT-11)."""
-    return min(max(accepted.retry_after, SHORTEST_PAUSE), LONGEST_PAUSE)
+    return min(max(error.retry_after, SHORTEST_PAUSE), LONGEST_PAUSE)
 
 
 def is_overdue(request: AgentRequest, now: datetime) -> bool:
@@ -106,29 +124,18 @@ def is_overdue(request: AgentRequest, now: datetime) -> bool:
     return request.answer_by is not None and now >= request.answer_by
 
 
-def deferred(request: AgentRequest, accepted: AcceptedError, *, was_called: bool) -> AgentReply:
+def deferred(request: AgentRequest, error: DeferredError, *, was_called: bool) -> DeferredReply:
     """Return the reply to a request that the service will do later: it is asked again (AGT-11).
 
     `was_called` is that of `failed`.
     """
-    return reply(
-        request,
-        "notAttempted",
-        reason=str(accepted)[:MAX_REASON],
-        retry_after=pause_after(accepted).total_seconds(),
-        deferred=True,
+    return DeferredReply(
+        **_of(request),
+        retry_after=pause_after(error).total_seconds(),
         in_doubt=was_called,
     )
 
 
-def reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
-    """Return a reply to the request, with its complete-by time."""
-    return AgentReply(
-        order_id=request.order_id,
-        step=request.step,
-        action=request.action,
-        attempt=request.attempt,
-        outcome=outcome,
-        complete_by=request.complete_by,
-        **more,
-    )
+def _of(request: AgentRequest) -> dict[str, Any]:
+    """Return the fields of a reply that are those of its request."""
+    return request.model_dump(include={"order_id", "step", "action", "attempt", "complete_by"})

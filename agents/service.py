@@ -13,14 +13,23 @@ from agents import rules
 from agents.bulkhead import Bulkhead
 from agents.circuit_breaker import CircuitBreaker
 from agents.health import HealthReporter
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
-    AcceptedError,
     AnswersLaterError,
-    NotTriedError,
-    RejectedError,
+    DeferredError,
+    GatewayError,
+    NotAttemptedError,
+    PermanentError,
+    ThrottledError,
     TransientError,
 )
-from engine.domain.messages import AgentReply, AgentRequest
+from engine.domain.messages import (
+    AgentReply,
+    AgentRequest,
+    CompletedReply,
+    DeferredReply,
+    FailedReply,
+)
 from engine.ports import Bus, Clock, RemoteService, Slowdown
 
 log = logging.getLogger(__name__)
@@ -50,7 +59,7 @@ class _EarlierCalls:
         except TransientError as fault:
             self.unanswered, self.fault = True, fault
             raise
-        except AcceptedError:
+        except DeferredError:
             self.accepted = True
             raise
 
@@ -92,7 +101,7 @@ class AgentService:
             try:
                 reply = await self._carry_out(request, again=again)
             except TransientError as fault:
-                await self._gave_up(request, str(fault), by_gateway=fault.by_gateway)
+                await self._gave_up(request, str(fault), by_gateway=isinstance(fault, GatewayError))
                 return
             except AnswersLaterError:  # over its link; no reply of ours ends the step
                 facts = {"agent": self.name, "request": request.request_id}
@@ -103,7 +112,7 @@ class AgentService:
             message = reply.model_copy(update={"instance": self.health_reporter.instance})
             await self.bus.send([message.to_bus(self.name, self.clock())])
             self.health_reporter.answered(request)
-        elif reply.outcome != "notAttempted":
+        elif isinstance(reply, CompletedReply | FailedReply):
             await self._gave_up(request, TOO_LATE)
 
     async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:
@@ -112,7 +121,7 @@ class AgentService:
         Raises `AnswersLaterError` if the service answers over its link (ANS-8).
         """
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
-            late = NotTriedError(LATE, timedelta())
+            late = NotAttemptedError(NotAttemptedReason.LATE, LATE, timedelta())
             return rules.not_attempted(request, late, was_called=again, was_deferred=False)
         earlier = _EarlierCalls(unanswered=again)
         try:
@@ -122,18 +131,18 @@ class AgentService:
                         raise earlier.fault
                     is_first = attempt.retry_state.attempt_number == 1
                     result = await self._call(request, first=is_first)
-        except RejectedError as rejection:
+        except PermanentError as error:
             return rules.failed(
-                request, rejection, was_called=earlier.unanswered, was_deferred=earlier.accepted
+                request, error, was_called=earlier.unanswered, was_deferred=earlier.accepted
             )
-        except NotTriedError as reason:
+        except (NotAttemptedError, ThrottledError) as error:
             await self.health_reporter.turned_away()
             return rules.not_attempted(
-                request, reason, was_called=earlier.unanswered, was_deferred=earlier.accepted
+                request, error, was_called=earlier.unanswered, was_deferred=earlier.accepted
             )
-        except AcceptedError as accepted:
-            return self._later(request, accepted, was_called=earlier.unanswered)
-        return rules.reply(request, "completed", result=result)
+        except DeferredError as error:
+            return self._later(request, error, was_called=earlier.unanswered)
+        return rules.completed(request, result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
         """Call in its turn; the circuit is checked before and after the wait (AGT-8)."""
@@ -149,12 +158,12 @@ class AgentService:
                 return await self.remote.call(request, timeout)
 
     def _later(
-        self, request: AgentRequest, accepted: AcceptedError, *, was_called: bool
-    ) -> AgentReply:
+        self, request: AgentRequest, error: DeferredError, *, was_called: bool
+    ) -> DeferredReply:
         """Return the reply to what the service does later; raises `TransientError` if overdue."""
         if rules.is_overdue(request, self.clock()):
-            raise TransientError(OVERDUE) from accepted
-        return rules.deferred(request, accepted, was_called=was_called)
+            raise TransientError(OVERDUE) from error
+        return rules.deferred(request, error, was_called=was_called)
 
     async def _gave_up(self, request: AgentRequest, why: str, *, by_gateway: bool = False) -> None:
         log.warning(
@@ -190,7 +199,7 @@ class AgentService:
             return state.upcoming_sleep + call >= self._seconds_left(request)
 
         return AsyncRetrying(
-            retry=retry_if_exception_type((TransientError, AcceptedError)),
+            retry=retry_if_exception_type((TransientError, DeferredError)),
             wait=pause,
             stop=too_late,
             sleep=self.sleep,
@@ -202,7 +211,7 @@ class AgentService:
         return (rules.stop_at(request, self.margin) - self.clock()).total_seconds()
 
 
-def _accepted(state: RetryCallState) -> AcceptedError | None:
+def _accepted(state: RetryCallState) -> DeferredError | None:
     """Return the error by which the last call was accepted; None if it was not."""
     error = state.outcome.exception() if state.outcome else None
-    return error if isinstance(error, AcceptedError) else None
+    return error if isinstance(error, DeferredError) else None

@@ -91,9 +91,10 @@ class RemoteService(Protocol):
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """Carry out the request within the time-out, and return the service's result.
 
-        Raises `TransientError`, `RejectedError`, `ThrottledError`, or `AcceptedError` if the
-        service will do it later, and has to be asked again with the same key; or
-        `AnswersLaterError` if it will answer over the link of the request.
+        Raises `TransientError`, or `PermanentError` if no retry can help; `ThrottledError`, or
+        `NotAttemptedError` if there was no call; `DeferredError` if the service will do it later,
+        and has to be asked again with the same key; `AnswersLaterError` if it will answer over the
+        link of the request.
         """
 
 

@@ -9,12 +9,13 @@ from typing import List  # noqa: UP035 - see Messages
 import azure.functions as func
 
 from engine.concurrency import run_all
-from engine.domain.errors import AppError, InvalidError, NewerMessageError, OutOfTimeError
+from engine.domain.errors import AppError, InvalidError, OtherVersionError, OutOfTimeError
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
     OrderReady,
     decode,
+    decode_reply,
     later,
     responses_queue,
     schedule_redelivery,
@@ -57,7 +58,7 @@ class Inbox:
         """Let the scheduler claim an order; the poll makes up for a wake-up that fails."""
         try:
             order_ready = decode(OrderReady, body)
-        except NewerMessageError as newer:
+        except OtherVersionError as newer:
             log.warning("scheduler.newer_order_ready", extra={"why": str(newer)})
             return
         except InvalidError as fault:
@@ -116,7 +117,7 @@ class Inbox:
 
 def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
     """Read a reply; raises `InvalidError`, also if the correlation id contradicts the body."""
-    reply = decode(AgentReply, body)
+    reply = decode_reply(body)
     if correlation_id not in (None, reply.request_id):
         raise InvalidError(["correlation id: it is not that of the request which the body names"])
     return reply

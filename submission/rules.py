@@ -44,7 +44,7 @@ class Terms:
 def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
     """Decode and check one message; raises `InvalidError` with all faults (SUB-4).
 
-    The error is `NewerMessageError` for a message of a newer version of the app, and
+    The error is `OtherVersionError` for a message of a newer version of the app, and
     `UnknownNameError` if only a newer version might know the names in it (FLT-12).
     """
     payload, errors = payload_in(body), list[InvalidError]()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from engine.declarations.workflow import WorkflowDefinition
-from engine.domain.errors import InvalidError, NewerMessageError, UnavailableError, UnknownNameError
+from engine.domain.errors import InvalidError, OtherVersionError, UnavailableError, UnknownNameError
 from engine.domain.keys import spread_over
 from engine.domain.messages import Submission
 from engine.ports import Slowdown, TextQueue
@@ -51,7 +51,7 @@ class SubmissionService:
         try:
             message, workflow = self.read(body)
         except InvalidError as fault:
-            if isinstance(fault, NewerMessageError) and await self._left_to_newer(body, fault):
+            if isinstance(fault, OtherVersionError) and await self._left_to_newer(body, fault):
                 return
             if isinstance(fault, UnknownNameError) and delivery < self.unknown_name_max_deliveries:
                 raise
@@ -71,7 +71,7 @@ class SubmissionService:
             await self.unit_of_work.commit(rules.refusal_of(existing, body, arrival.at, now, actor))
             await self.poison.put(QUEUE, body, words_of(rules.OTHER_CONTENT), arrival)
 
-    async def _left_to_newer(self, body: bytes, fault: NewerMessageError) -> bool:
+    async def _left_to_newer(self, body: bytes, fault: OtherVersionError) -> bool:
         """Put the message back on its queue with a pause; return False if it is too old for that.
 
         The host removes the received copy afterwards. A crash in between leaves two copies, which

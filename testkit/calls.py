@@ -107,7 +107,7 @@ class Caller:
     async def post(self, operation: str, key: str, content: Mapping[str, Any]) -> CallResult:
         """Call an operation; ask again for what was only accepted.
 
-        Raises `RejectedError` if the content lacks a field of the path.
+        Raises `InvalidRequestError` if the content lacks a field of the path.
         """
         left = self.patience
         while True:

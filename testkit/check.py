@@ -12,7 +12,7 @@ import aiohttp
 
 from engine.declarations.business import AgentDefinition
 from engine.declarations.service_forms import Form
-from engine.domain.errors import RejectedError, TransientError
+from engine.domain.errors import PermanentError, TransientError
 from engine.domain.messages import OPERATION
 from testkit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
 from testkit.checks import CheckedService, Verdict, findings
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return asyncio.run(_check(options))
-    except (NotCalledError, RejectedError, TransientError) as fault:
+    except (NotCalledError, PermanentError, TransientError) as fault:
         print(fault, file=sys.stderr)
         return NOT_TRIED
     except (aiohttp.ClientError, OSError, TimeoutError) as away:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from engine.declarations.business import Application
-from engine.domain.errors import AcceptedError, RejectedError, TransientError
+from engine.domain.errors import DeferredError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
 from engine.ports import Clock, RemoteService
 from samples.simulator.ledger import Ledger
@@ -153,5 +153,5 @@ class _ServiceInMemory:
         if answer.status in (410, self.services.refuses_with(self.agent)):
             raise RejectedError(answer.reason)
         if answer.status == 202 and answer.retry_after:
-            raise AcceptedError(answer.reason, retry_after=answer.retry_after)
+            raise DeferredError(answer.reason, retry_after=answer.retry_after)
         raise TransientError(f"{answer.status} {answer.reason}")

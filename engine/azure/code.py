@@ -22,12 +22,15 @@ from engine.declarations.activities import (
     NonRetryable,
     Retryable,
 )
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
-    AcceptedError,
     AnswersLaterError,
     AppError,
+    DeferredError,
     InvalidError,
-    NotTriedError,
+    InvalidRequestError,
+    InvalidResultError,
+    NotAttemptedError,
     RejectedError,
     ThrottledError,
     TransientError,
@@ -67,12 +70,12 @@ class CodeService:
         code = self.operations.get(request.operation)
         if code is None:
             if self.other is None:
-                raise RejectedError(f"there is no operation {request.operation}", for_operator=True)
+                raise InvalidRequestError(f"there is no operation {request.operation}")
             return await self.other.call(request, timeout_seconds)
         try:
             ask = code.read(request.content)
         except InvalidError as error:
-            raise RejectedError(f"the request is wrong: {error}", for_operator=True) from None
+            raise InvalidRequestError(f"the request is wrong: {error}") from None
         answer = await self._within(
             timeout_seconds, code, self._call(request, timeout_seconds), ask
         )
@@ -97,7 +100,7 @@ class CodeService:
         on without it; but until it has ended, it counts as one that runs.
         """
         if len(self._running) >= self.at_once:
-            raise NotTriedError(NO_CAPACITY, RETRY_AFTER)
+            raise NotAttemptedError(NotAttemptedReason.BUSY, NO_CAPACITY, RETRY_AFTER)
         work = (
             self._in_thread(code, call, ask) if code.in_thread else self._on_loop(code, call, ask)
         )
@@ -165,13 +168,13 @@ class CodeService:
         if isinstance(error, DeferredResult) and self.answer_within:
             after = self.answer_within if error.after is None else error.after
             wait = min(max(after, timedelta()), self.answer_within, LONGEST_PAUSE)
-            return AcceptedError(_message_of(error), retry_after=wait)
+            return DeferredError(_message_of(error), retry_after=wait)
         if isinstance(error, DeferredResult) and error.after is None and call.callback_url:
             return AnswersLaterError(_message_of(error))
         if isinstance(error, Retryable | DeferredResult):
             wait = min(error.after or timedelta(), self.longest_wait)
             if isinstance(error, Retryable) and wait > timedelta():
-                return ThrottledError(_message_of(error), wait, in_doubt=True)
+                return ThrottledError(_message_of(error), wait)
             return TransientError(_message_of(error))
         return TransientError(f"{code.name} raised {type(error).__name__}{_place(error)}")
 
@@ -216,10 +219,10 @@ def _result(code: ActivityFunction, answer: Any) -> Mapping[str, Any]:
         too_long = size(result) > MAX_BYTES
     except (TypeError, ValueError) as error:
         reason = f"{code.name} returned something else than it declares: {type(error).__name__}"
-        raise RejectedError(reason, in_doubt=True, for_operator=True) from None
+        raise InvalidResultError(reason) from None
     if too_long:
         reason = f"{code.name} returned more than {MAX_BYTES} bytes, which cannot be passed on"
-        raise RejectedError(reason, in_doubt=True, for_operator=True)
+        raise InvalidResultError(reason)
     return result
 
 

@@ -16,7 +16,7 @@ import aiohttp
 from engine.azure.answers import json_object, read
 from engine.concurrency import GroupCommit
 from engine.declarations.service_forms import HEADER_VALUE
-from engine.domain.errors import TransientError
+from engine.domain.errors import GatewayError
 from engine.ports import Clock
 
 EARLY = timedelta(seconds=60)
@@ -33,7 +33,7 @@ class Credential(Protocol):
     """What the calls of a service show it."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return what to show; raises `TransientError` or `AzureError` if there is nothing."""
+        """Return what to show; raises `GatewayError` or `AzureError` if there is nothing."""
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         """Return what to show instead; None if there is nothing else, or not now."""
@@ -132,7 +132,7 @@ class ClientGrant:
     clock: Clock
 
     async def __call__(self, refused: bool) -> Token:  # noqa: FBT001 - the type is `Fetch`
-        """Fetch a token; raises `TransientError`, which says nothing of what was sent."""
+        """Fetch a token; raises `GatewayError`, which says nothing of what was sent."""
         del refused
         requested_at = self.clock()
         async with self.session().post(
@@ -146,7 +146,7 @@ class ClientGrant:
             status = response.status
         text = answer.get("access_token")
         if status != 200 or not isinstance(text, str) or not HEADER_VALUE.fullmatch(text):
-            raise TransientError(f"no token: {status} {_code(answer)}".strip(), by_gateway=True)
+            raise GatewayError(f"no token: {status} {_code(answer)}".strip())
         return Token(text=text, ends=requested_at + _lasts(answer.get("expires_in")))
 
     def _form(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from engine.declarations.service_forms import FIELD, UP, Body, Form, OperationRoute
-from engine.domain.errors import RejectedError
+from engine.domain.errors import InvalidRequestError
 from engine.domain.messages import OPERATION, AgentRequest
 
 STEPS_UP = {"", ".", ".."}
@@ -18,19 +18,19 @@ MAX_FIELD = 500
 def path_of(form: Form, request: AgentRequest) -> str:
     """Return the encoded path of the call, with its query.
 
-    Raises `RejectedError` for an operator if it would lead to another resource, or if the request
-    lacks one of its fields; the error has no values, which may be personal.
+    Raises `InvalidRequestError` if it would lead to another resource, or if the request lacks one
+    of its fields; the error has no values, which may be personal.
     """
     operation = request.operation
     # A malformed operation could be a path to another resource of the same host.
     if not OPERATION.fullmatch(operation):
-        raise RejectedError("what is asked for is no operation", for_operator=True)
+        raise InvalidRequestError("what is asked for is no operation")
     route = form.route(operation)
     if route.path is None:
         return f"/{operation}"
     path = FIELD.sub(lambda found: _encoded(found[1], request), route.path)
     if UP.search(unquote(path)):
-        raise RejectedError(f"the path of {operation} leads elsewhere", for_operator=True)
+        raise InvalidRequestError(f"the path of {operation} leads elsewhere")
     return path
 
 
@@ -39,9 +39,7 @@ def _encoded(field: str, request: AgentRequest) -> str:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     fits = len(text) <= MAX_FIELD and text.isprintable()
     if not fits or STEPS_UP.intersection(re.split(r"[/\\]", text)):
-        raise RejectedError(
-            f"the path of {request.operation} cannot have this {field}", for_operator=True
-        )
+        raise InvalidRequestError(f"the path of {request.operation} cannot have this {field}")
     return quote(text, safe="")
 
 

@@ -17,8 +17,11 @@ from engine.azure.failures import summary
 from engine.azure.forms import body_of, path_of
 from engine.declarations.service_forms import Form
 from engine.domain.errors import (
-    AcceptedError,
     AnswersLaterError,
+    DeferredError,
+    GatewayError,
+    InvalidRequestError,
+    InvalidResultError,
     RejectedError,
     ThrottledError,
     TransientError,
@@ -95,8 +98,8 @@ class HttpRemoteService:
     async def answer(self, request: AgentRequest) -> ServiceAnswer:
         """Return the service's answer, whatever it says; takes no longer than its caller lets it.
 
-        It is called once more if it takes another token than the one it saw. Raises `RejectedError`
-        if the request has no path, and what the connection raises.
+        It is called once more if it takes another token than the one it saw. Raises
+        `InvalidRequestError` if the request has no path, and what the connection raises.
         """
         path = path_of(self.form, request)
         if self.credential is None:
@@ -137,9 +140,9 @@ class HttpRemoteService:
             raise RejectedError(reason, identifiers=answer.identifiers)
         fault = f"{answer.status} {answer.reason}".strip()
         if answer.status in FAULTS_OF_OURS:
-            raise RejectedError(f"the request is wrong: {fault}", for_operator=True)
+            raise InvalidRequestError(f"the request is wrong: {fault}")
         self._refuse_for_now(request, answer, fault)
-        raise TransientError(fault, by_gateway=is_from_gateway(answer))
+        raise _passing(answer, fault)
 
     def _refuse_for_now(self, request: AgentRequest, answer: ServiceAnswer, fault: str) -> None:
         """Raise the error of an answer after which no call comes at once, if this is one."""
@@ -147,13 +150,18 @@ class HttpRemoteService:
             most = min(self.answer_within, LONGEST_PAUSE)
             wait = answer.asks_to_wait(self.clock(), most)
             usual = most if self.calls_back else min(ASK_AGAIN, most)
-            raise AcceptedError(fault, retry_after=wait or usual)
+            raise DeferredError(fault, retry_after=wait or usual)
         if answer.status == ACCEPTED and request.callback_url and not _may_be_polled(answer):
             raise AnswersLaterError(fault)
         if answer.status in BUSY:
             wait = answer.asks_to_wait(self.clock(), self.longest_wait)
             if wait:
-                raise ThrottledError(fault, wait, in_doubt=True)
+                raise ThrottledError(fault, wait)
+
+
+def _passing(answer: ServiceAnswer, fault: str) -> TransientError:
+    """Return the error of an answer that another try may change."""
+    return GatewayError(fault) if is_from_gateway(answer) else TransientError(fault)
 
 
 def _may_be_polled(answer: ServiceAnswer) -> bool:
@@ -174,9 +182,7 @@ def _passed_on(answer: ServiceAnswer, *, may_be_empty: bool) -> Mapping[str, Any
         return {}
     # Another try would get the same long answer.
     if answer.is_too_long:
-        raise RejectedError(TOO_LONG, in_doubt=True, for_operator=True)
+        raise InvalidResultError(TOO_LONG)
     if (content := answer.content) is None:
-        raise TransientError(
-            f"answer {answer.status} is no JSON object", by_gateway=is_from_gateway(answer)
-        )
+        raise _passing(answer, f"answer {answer.status} is no JSON object")
     return content

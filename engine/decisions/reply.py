@@ -11,6 +11,7 @@ from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.requests import step_removed
 from engine.declarations.workflow import StepDefinition
 from engine.domain import verbs
+from engine.domain.attempts import FailureOrigin
 from engine.domain.causes import Cause, Code
 from engine.domain.digests import digest_of
 from engine.domain.errors import NewerWorkflowError
@@ -23,7 +24,13 @@ from engine.domain.events import (
     StepFailed,
     StepUndone,
 )
-from engine.domain.messages import AgentReply
+from engine.domain.messages import (
+    AgentReply,
+    CompletedReply,
+    DeferredReply,
+    FailedReply,
+    NotAttemptedReply,
+)
 from engine.domain.orders import OrderAggregate, Pending
 from engine.domain.states import PATTERN_STATE, Running, Undoing
 from engine.domain.steps import Step
@@ -83,20 +90,20 @@ def _answered(
     scheduler: Scheduler,
     now: datetime,
 ) -> tuple[Step, HistoryEvent]:
-    kept = _kept(definition, reply.result)
-    match reply.outcome:
-        case "completed" if isinstance(step.state, Running) and len(json.dumps(kept)) > MAX_KEPT:
-            return _too_long(step)
-        case "completed":
-            return _completed(step, kept)
-        case "failed":
+    match reply:
+        case CompletedReply():
+            return _completed(step, _kept(definition, reply.result))
+        case FailedReply():
             return _failed(step, reply, scheduler)
-        case _ if reply.deferred:
+        case NotAttemptedReply():
+            return _not_attempted(step, reply, now)
+        case DeferredReply():
             return _deferred(step, reply, scheduler, now)
-    return _not_attempted(step, reply, now)
 
 
 def _completed(step: Step, result: Mapping[str, Any]) -> tuple[Step, HistoryEvent]:
+    if isinstance(step.state, Running) and len(json.dumps(result)) > MAX_KEPT:
+        return _too_long(step)
     kind = StepUndone if isinstance(step.state, Undoing) else StepCompleted
     return verbs.complete(step, result), kind(step=step.name, attempt=step.counts.attempts)
 
@@ -107,10 +114,10 @@ def _too_long(step: Step) -> tuple[Step, HistoryEvent]:
     return verbs.refuse(step, cause, unanswered=True), _failure(step, cause)
 
 
-def _failed(step: Step, reply: AgentReply, scheduler: Scheduler) -> tuple[Step, HistoryEvent]:
+def _failed(step: Step, reply: FailedReply, scheduler: Scheduler) -> tuple[Step, HistoryEvent]:
     """Fail the step, for good if its service remembers refusals (AGT-3)."""
-    facts = {"detail": reply.reason or ""}
-    if reply.for_operator:  # not the service's own word
+    facts = {"detail": reply.detail}
+    if reply.origin is not FailureOrigin.SERVICE:
         cause = Cause(Code.CALL_REJECTED, facts)
         failed = verbs.fail(step, cause, unanswered=reply.in_doubt, operator_decides=True)
         return failed, _failure(step, cause)
@@ -127,12 +134,12 @@ def _failure(step: Step, cause: Cause) -> HistoryEvent:
 
 
 def _deferred(
-    step: Step, reply: AgentReply, scheduler: Scheduler, now: datetime
+    step: Step, reply: DeferredReply, scheduler: Scheduler, now: datetime
 ) -> tuple[Step, HistoryEvent]:
     """Let the service be asked again when it says, without a failure (AGT-11)."""
     declared = scheduler.agents.get(step.agent)
     within = (declared and declared.answer_within) or timedelta()
-    pause = timedelta(seconds=reply.retry_after or 0)
+    pause = timedelta(seconds=reply.retry_after)
     deferred = verbs.defer(
         step, now, retry_after=pause, answer_within=within, unanswered=reply.in_doubt
     )
@@ -141,15 +148,17 @@ def _deferred(
     return deferred, event
 
 
-def _not_attempted(step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEvent]:
+def _not_attempted(
+    step: Step, reply: NotAttemptedReply, now: datetime
+) -> tuple[Step, HistoryEvent]:
     """Let the step be requested again after the pause, without a failure (AGT-8, SCH-16).
 
     An open circuit is that of one instance. Its health row keeps the time for which it makes no
     calls, so that others may be asked before.
     """
-    pause = timedelta(seconds=0 if reply.circuit_open else reply.retry_after or 0)
+    pause = timedelta(seconds=0 if reply.reason.is_circuit_open else reply.retry_after)
     waiting = verbs.not_attempted(step, now, retry_after=pause, unanswered=reply.in_doubt)
-    cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.reason or ""})
+    cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.detail})
     return waiting, NotAttempted(step=step.name, attempt=step.counts.attempts, cause=cause)
 
 
@@ -199,8 +208,7 @@ def _why_useless(order: OrderAggregate, reply: AgentReply, scheduler: Scheduler)
 
 def _refused(delivery: Delivery, cause: Cause) -> RefusedReply:
     reply = delivery.reply
-    digest = digest_of(
-        [delivery.agent, reply.request_id, reply.outcome, reply.reason, reply.result]
-    )
+    content = reply.model_dump(mode="json", include={"outcome", "detail", "result"})
+    digest = digest_of([delivery.agent, reply.request_id, content])
     event = ReplyRefused(step=reply.step, attempt=reply.attempt, cause=cause)
     return RefusedReply(f"reply-{reply.attempt}-{digest}", event)

@@ -7,6 +7,9 @@ the default message of its errors, so it has one line.
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
+from typing import ClassVar
+
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason
 
 
 class AppError(Exception):
@@ -100,19 +103,19 @@ class UnknownNameError(InvalidError):
     """The input's only fault is a name that a newer version of the app may know."""
 
 
-class NewerMessageError(UnknownNameError):
-    """The message has a newer version, or a value that only a newer app knows (FLT-12)."""
+class OtherVersionError(UnknownNameError):
+    """The message has another version, or a value that only a newer app knows (FLT-12)."""
 
 
 def as_one(errors: Sequence[InvalidError]) -> InvalidError:
     """Return one error that names all faults.
 
-    This version cannot judge a newer message, so `NewerMessageError` comes first; names that only a
-    newer version may know count only if nothing else is wrong.
+    This version cannot judge a message of another one, so `OtherVersionError` comes first; names
+    that only a newer version may know count only if nothing else is wrong.
     """
     faults = list(chain.from_iterable(error.faults for error in errors))
-    if any(isinstance(error, NewerMessageError) for error in errors):
-        return NewerMessageError(faults)
+    if any(isinstance(error, OtherVersionError) for error in errors):
+        return OtherVersionError(faults)
     unknown = all(isinstance(error, UnknownNameError) for error in errors)
     return UnknownNameError(faults) if unknown else InvalidError(faults)
 
@@ -131,35 +134,33 @@ class WorkCancelledError(RuntimeError):
 class TransientError(AppError):
     """The remote service failed in a way that may pass, so another try is worthwhile."""
 
-    def __init__(self, message: str | None = None, *, by_gateway: bool = False) -> None:
-        super().__init__(message)
-        self.by_gateway = by_gateway
-        """Whether a gateway or a proxy turned the call away before it reached the service."""
+
+class GatewayError(TransientError):
+    """A gateway or a proxy turned the call away before it reached the service."""
 
 
-class NotTriedError(AppError):
+class NotAttemptedError(AppError):
     """The agent may not call its service now (AGT-8); `retry_after` is how long to wait."""
 
-    def __init__(self, reason: str, retry_after: timedelta, *, in_doubt: bool = False) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: NotAttemptedReason, detail: str, retry_after: timedelta) -> None:
+        super().__init__(detail)
+        self.reason = reason
         self.retry_after = retry_after
-        self.in_doubt = in_doubt
-        """Whether an earlier call may have had its effect (UND-2)."""
 
 
-class CircuitOpenError(NotTriedError):
-    """The agent makes no calls now, since its service fails for one order after another (AGT-8)."""
+class ThrottledError(AppError):
+    """The service asked all callers to wait; the call itself may have had its effect (UND-2)."""
+
+    def __init__(self, detail: str, retry_after: timedelta) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
 
 
-class ThrottledError(CircuitOpenError):
-    """The service itself asked all callers to wait for a while (`Retry-After`)."""
-
-
-class AcceptedError(AppError):
+class DeferredError(AppError):
     """The service has accepted the call, and will do it later: ask again with the same key."""
 
-    def __init__(self, message: str | None = None, *, retry_after: timedelta) -> None:
-        super().__init__(message)
+    def __init__(self, detail: str | None = None, *, retry_after: timedelta) -> None:
+        super().__init__(detail)
         self.retry_after = retry_after
         """How long the service asks to wait before it is asked again."""
 
@@ -168,24 +169,32 @@ class AnswersLaterError(AppError):
     """The service has accepted the call, names no time, and has the link to answer it (ANS-8)."""
 
 
-class RejectedError(AppError):
-    """A retry cannot help: the service refused for good (AGT-6), or the request is wrong."""
+class PermanentError(AppError):
+    """No retry of the call can help (AGT-6)."""
+
+    origin: ClassVar[FailureOrigin]
+
+
+class RejectedError(PermanentError):
+    """The service refused the request, and said so itself."""
+
+    origin = FailureOrigin.SERVICE
 
     def __init__(
-        self,
-        message: str | None = None,
-        *,
-        in_doubt: bool = False,
-        for_operator: bool = False,
-        identifiers: Mapping[str, str] | None = None,
+        self, detail: str | None = None, *, identifiers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(message)
+        super().__init__(detail)
         self.identifiers = identifiers or {}
         """The `type` and the `code` by which the service names the refusal, if it does."""
-        self.in_doubt = in_doubt
-        """Whether the call may have had its effect all the same (UND-2)."""
-        self.for_operator = for_operator
-        """Whether the refusal did not come from the service.
 
-        Then an operator has to look at it, whatever the step's failure policy is.
-        """
+
+class InvalidRequestError(PermanentError):
+    """The request is wrong, and stays wrong if it is sent again; the service did nothing."""
+
+    origin = FailureOrigin.REQUEST
+
+
+class InvalidResultError(PermanentError):
+    """No reply can carry what the service answered; it may have done the work."""
+
+    origin = FailureOrigin.RESULT

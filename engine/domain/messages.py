@@ -1,9 +1,9 @@
-"""The messages between the roles, version 1, and how they travel.
+"""The messages between the roles, and how they travel.
 
 Decoding names every fault of a message at once. Between our own roles, unknown fields are ignored,
 so that two versions of the app can run side by side. In a submission, unknown fields are the
-payload, which the business checks. A greater `schemaVersion`, or a value that a later version may
-have added, is no ordinary fault: such a message is left to newer hosts (FLT-12).
+payload, which the business checks. Another `schemaVersion`, or a value that a later version may
+have added, is no ordinary fault: such a message is left to the hosts that know it (FLT-12).
 """
 
 import json
@@ -17,15 +17,13 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, Val
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from engine.domain.errors import InvalidError, NewerMessageError
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
+from engine.domain.errors import InvalidError, OtherVersionError
 from engine.domain.keys import ORDER_ID
 from engine.domain.states import Undoing
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
 from engine.domain.texts import plain
-
-MESSAGE_VERSION = 1
-"""The `schema_version` of all messages."""
 
 SCHEDULER_REQUESTS = "scheduler-requests"
 ANSWERS = "answers"
@@ -104,7 +102,7 @@ class Message(BaseModel):
         alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore"
     )
 
-    schema_version: Literal[1] = 1
+    schema_version: int
 
     def to_json(self) -> str:
         """Return the message as it goes over the wire."""
@@ -155,6 +153,7 @@ class Submission(Message):
 class OrderReady(Message):
     """Names an order to the scheduler, which polling would find too, but later (SUB-6, SUP-3)."""
 
+    schema_version: Literal[1] = 1
     order_id: OrderId
     steps: tuple[StepName, ...] = ()
     needs: StepName | None = None
@@ -203,6 +202,7 @@ class AttemptMessage(Message):
 class AgentRequest(AttemptMessage):
     """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
 
+    schema_version: Literal[1] = 1
     operation: Operation
     """The operation of the remote service."""
     idempotency_key: Key
@@ -231,41 +231,15 @@ class AgentRequest(AttemptMessage):
 MAX_RETRY_AFTER_SECONDS = 86_400
 
 
-class AgentReply(AttemptMessage):
-    """An agent's answer to a request, with the outcome of the attempt that it names (SCH-6)."""
+class ReplyMessage(AttemptMessage):
+    """The fields of every reply of an agent to a request (SCH-6)."""
 
-    outcome: Literal["completed", "failed", "notAttempted"]
+    schema_version: Literal[2] = 2
+    outcome: ReplyOutcome
     instance: Annotated[str, Field(max_length=200)] = ""
     """The instance of the agent that answers, as named in its health row (AGT-10)."""
-    result: Mapping[str, Any] | None = None
-    reason: Annotated[str, Field(max_length=1000)] | None = None
-    type: Text | None = None
-    """The type by which the service names a refusal, as in problem details (RFC 9457)."""
-    code: Text | None = None
-    """The code by which the service names a refusal."""
-    retry_after: Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)] = 0.0
-    """Seconds after which a request that was not tried may come again (AGT-8)."""
-    circuit_open: bool = False
-    """Whether this instance of the agent makes no calls until then."""
-    throttled: bool = False
-    """Whether the service itself asked for the pause, so that it holds for all instances."""
-    for_operator: bool = False
-    """Whether the failure did not come from the service.
-
-    Then an operator decides, whatever the step's failure policy is.
-    """
-    in_doubt: bool = False
-    """Whether an earlier call had no answer, so that its effect is unknown (UND-2)."""
-    deferred: bool = False
-    """Whether the service has accepted the call, and asks to be asked again (AGT-11)."""
     complete_by: AwareDatetime
     """The complete-by time of the request, until which the reply lives (AGT-4)."""
-
-    @property
-    def identifiers(self) -> Mapping[str, str]:
-        """The service's `type` and `code` of a refusal, without those that it did not give."""
-        given = {"type": self.type, "code": self.code}
-        return {name: value for name, value in given.items() if value}
 
     def to_bus(self, agent: str, now: datetime) -> BusMessage:
         """Address the reply to the schedulers, correlated by the id of its request (AGT-4)."""
@@ -276,6 +250,74 @@ class AgentReply(AttemptMessage):
             body=self.to_json(),
             time_to_live=self.complete_by - now,
         )
+
+
+Detail = Annotated[str, Field(max_length=1000)]
+RetryAfter = Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)]
+
+
+class CompletedReply(ReplyMessage):
+    """The service did what the request asks for, or undid it."""
+
+    outcome: Literal[ReplyOutcome.COMPLETED] = ReplyOutcome.COMPLETED
+    result: Mapping[str, Any] | None = None
+
+
+class FailedReply(ReplyMessage):
+    """The attempt failed, and no retry can help (AGT-6).
+
+    Unless the service refused, an operator decides, whatever the step's failure policy is.
+    """
+
+    outcome: Literal[ReplyOutcome.FAILED] = ReplyOutcome.FAILED
+    origin: FailureOrigin
+    detail: Detail = ""
+    type: Text | None = None
+    """The type by which the service names a refusal, as in problem details (RFC 9457)."""
+    code: Text | None = None
+    """The code by which the service names a refusal."""
+    in_doubt: bool = False
+    """Whether an earlier call had no answer, so that its effect is unknown (UND-2)."""
+
+    @property
+    def identifiers(self) -> Mapping[str, str]:
+        """The service's `type` and `code` of a refusal, without those that it did not give."""
+        given = {"type": self.type, "code": self.code}
+        return {name: value for name, value in given.items() if value}
+
+
+class NotAttemptedReply(ReplyMessage):
+    """The agent did not call the service, so the request may come again (AGT-8)."""
+
+    outcome: Literal[ReplyOutcome.NOT_ATTEMPTED] = ReplyOutcome.NOT_ATTEMPTED
+    reason: NotAttemptedReason
+    detail: Detail = ""
+    retry_after: RetryAfter = 0.0
+    """Seconds after which the request may come again."""
+    in_doubt: bool = False
+    """As that of `FailedReply`."""
+
+
+class DeferredReply(ReplyMessage):
+    """The service accepted the work and finishes it later; it is asked again (AGT-11)."""
+
+    outcome: Literal[ReplyOutcome.DEFERRED] = ReplyOutcome.DEFERRED
+    retry_after: RetryAfter = 0.0
+    """Seconds after which the service may be asked again."""
+    reason: NotAttemptedReason | None = None
+    """Why the agent did not ask it again in this attempt, if anything prevented that."""
+    in_doubt: bool = False
+    """As that of `FailedReply`."""
+
+
+AgentReply = CompletedReply | FailedReply | NotAttemptedReply | DeferredReply
+
+REPLIES: Mapping[ReplyOutcome, type[AgentReply]] = {
+    ReplyOutcome.COMPLETED: CompletedReply,
+    ReplyOutcome.FAILED: FailedReply,
+    ReplyOutcome.NOT_ATTEMPTED: NotAttemptedReply,
+    ReplyOutcome.DEFERRED: DeferredReply,
+}
 
 
 class AnyAttempt(BaseModel):
@@ -365,14 +407,23 @@ def utf16_units(text: str) -> int:
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
     """Read one message; raises `InvalidError`, which names every fault by its place in the message.
 
-    Raises `NewerMessageError` for a message between the roles that only a newer app can read.
+    Raises `OtherVersionError` for a message that only another version of the app can read.
     """
     try:
         # Only the camelCase names are valid on the wire.
         return model.model_validate_json(body, by_alias=True, by_name=False)
     except ValidationError as error:
-        newer = issubclass(model, Message) and _is_newer(error)
-        raise (NewerMessageError if newer else InvalidError)(faults_of(error)) from None
+        is_other = issubclass(model, Message) and _is_of_other_version(error)
+        raise (OtherVersionError if is_other else InvalidError)(faults_of(error)) from None
+
+
+def decode_reply(body: bytes | str) -> AgentReply:
+    """Read an agent's reply; raises as `decode` does.
+
+    The fields of every reply come first: by them a reply of another version is recognised.
+    """
+    outcome = decode(ReplyMessage, body).outcome
+    return decode(REPLIES[outcome], body)
 
 
 VALUES = {("outcome",), ("action",), ("priority",)}
@@ -380,17 +431,17 @@ VALUES = {("outcome",), ("action",), ("priority",)}
 VALUE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,40}")
 
 
-def _is_newer(error: ValidationError) -> bool:
-    """Whether the message has a greater schema version, or its only faults are new values."""
+def _is_of_other_version(error: ValidationError) -> bool:
+    """Whether the message has another schema version, or its only faults are new values."""
     faults = error.errors(include_url=False, include_context=False)
-    if any(_is_newer_version(fault) for fault in faults):
+    if any(_is_other_version(fault) for fault in faults):
         return True
     return all(_is_new_value(fault) for fault in faults)
 
 
-def _is_newer_version(fault: ErrorDetails) -> bool:
+def _is_other_version(fault: ErrorDetails) -> bool:
     version = fault["input"]
-    return fault["loc"] == ("schemaVersion",) and type(version) is int and version > MESSAGE_VERSION
+    return fault["loc"] == ("schemaVersion",) and type(version) is int and version > 0
 
 
 def _is_new_value(fault: ErrorDetails) -> bool:

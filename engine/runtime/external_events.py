@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 import azure.functions as func
 from pydantic import Field
@@ -33,6 +33,7 @@ MAX_REDELIVERIES = 9
 class QueuedEvent(EventBody, Message):
     """A message on the queue `answers`."""
 
+    schema_version: Literal[1] = 1
     order_id: OrderId
     step: StepName
     again: Annotated[int, Field(ge=0, le=MAX_REDELIVERIES)] = 0

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from engine.domain.errors import InvalidError, NewerMessageError
+from engine.domain.errors import InvalidError, OtherVersionError
 from engine.domain.messages import AnyAttempt, BusMessage, decode, schedule_redelivery
 from engine.ports import Bus, Clock
 from engine.storage.poison import Arrival, PoisonStore
@@ -39,7 +39,7 @@ class UnreadableMessageHandler:
         An expired message is kept as poison too. Raises `UnavailableError` when the message should
         be delivered again.
         """
-        again = self._again(message) if isinstance(fault, NewerMessageError) else None
+        again = self._again(message) if isinstance(fault, OtherVersionError) else None
         if again is None:
             await self.poison.put(
                 message.queue, message.body, str(fault), message.arrival, message.correlation_id

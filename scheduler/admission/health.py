@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from engine.domain.messages import AgentReply
+from engine.domain.attempts import NotAttemptedReason
+from engine.domain.messages import AgentReply, DeferredReply, NotAttemptedReply
 from engine.storage.agent_health import AgentHealth
 
 HEALTH_MAX_AGE = timedelta(minutes=1)
@@ -28,7 +29,9 @@ def with_reports(
 
 def health_from_reply(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
     """Return the agent's health as its reply shows it; empty unless the circuit is open."""
-    if not reply.circuit_open:
+    if not isinstance(reply, NotAttemptedReply | DeferredReply):
+        return ()
+    if reply.reason is None or not reply.reason.is_circuit_open:
         return ()
     until = now + timedelta(seconds=reply.retry_after)
     report = AgentHealth(
@@ -36,6 +39,6 @@ def health_from_reply(reply: AgentReply, agent: str, now: datetime) -> Sequence[
         instance=reply.instance,
         at=now,
         open_until=until,
-        paused_until=until if reply.throttled else None,
+        paused_until=until if reply.reason is NotAttemptedReason.THROTTLED else None,
     )
     return (report,)

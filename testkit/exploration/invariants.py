@@ -36,7 +36,15 @@ from engine.domain.events import (
 )
 from engine.domain.history import name_of
 from engine.domain.keys import history_key, sortable
-from engine.domain.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
+from engine.domain.messages import (
+    OPERATORS,
+    AgentReply,
+    AgentRequest,
+    BusMessage,
+    DeferredReply,
+    NotAttemptedReply,
+    request_id_of,
+)
 from engine.domain.orders import InError, OrderAggregate, Pending, Processing
 from engine.domain.states import (
     AtWork,
@@ -71,7 +79,7 @@ from testkit.exploration.notification_checks import (
     stands,
     unsent,
 )
-from testkit.exploration.roles import decode
+from testkit.exploration.roles import decode, decode_reply
 from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, dependents, ready
 from testkit.exploration.violations import demand
 from testkit.exploration.world import Sent, World
@@ -922,7 +930,7 @@ def check_answered(handler: Handler, transition: Transition) -> None:
     """Check what a reply changes: the step that it names, at its current attempt (SCH-6)."""
     if handler.job.kind != "reply" or transition.before is None:
         return
-    reply = decode(AgentReply, handler.job.body)
+    reply = decode_reply(handler.job.body)
     named = (reply.order_id, reply.step, reply.attempt, handler.job.agent)
     answered = [
         step for step in transition.before.in_state(AtWork) if step not in transition.after.steps
@@ -941,9 +949,11 @@ def check_answered(handler: Handler, transition: Transition) -> None:
 def _keeps_the_pause(transition: Transition, reply: AgentReply) -> None:
     """A step waits for as long as its agent says, unless that is one instance's circuit (AGT-8)."""
     turned = reply.action == "do" and transition.after.is_undo
-    named = reply.outcome == "notAttempted" and not reply.circuit_open and reply.retry_after
-    if named and not turned:
-        until = transition.entry.at + timedelta(seconds=named)
+    if not isinstance(reply, NotAttemptedReply | DeferredReply):
+        return
+    is_of_circuit = reply.reason is not None and reply.reason.is_circuit_open
+    if reply.retry_after and not is_of_circuit and not turned:
+        until = transition.entry.at + timedelta(seconds=reply.retry_after)
         step = transition.after.step(reply.step)
         kept = step.counts.attempts == reply.attempt and (step.not_before or NEVER) >= until
         demand(kept, f"{reply.step} waits until {step.not_before}, and not until {until} (AGT-8)")
@@ -1069,7 +1079,7 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
     known = world.deployed.known_to(handler.slot)
     if known.was_retired(order.workflow, order.workflow_version):
         return
-    reply = decode(AgentReply, handler.job.body)
+    reply = decode_reply(handler.job.body)
     started = _under_way(world, reply.step)
     if started is None:
         return

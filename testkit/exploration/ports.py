@@ -8,7 +8,8 @@ from typing import Any
 
 from agents.health import HealthReporter
 from engine.decisions.transitions import Note, OperatorEvent, Transition
-from engine.domain.errors import CircuitOpenError, UnavailableError
+from engine.domain.attempts import NotAttemptedReason
+from engine.domain.errors import NotAttemptedError, UnavailableError
 from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
 from engine.storage.orders import OrderStore
@@ -131,7 +132,8 @@ class ExploredCircuitBreaker:
     def admit(self) -> None:
         """See `CircuitBreaker.admit`."""
         if self._tape.read(f"open {self._names}"):
-            raise CircuitOpenError("the circuit is open", RETRY_AFTER)
+            reason = NotAttemptedReason.CIRCUIT_OPEN
+            raise NotAttemptedError(reason, "the circuit is open", RETRY_AFTER)
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import AgentDefinition
 from engine.domain import messages
-from engine.domain.messages import AgentReply, AgentRequest, OrderReady
+from engine.domain.messages import AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.features.external_events.callback_urls import CallbackUrls
 from engine.http.external_events import CallbackToken, EventBody
@@ -49,6 +49,7 @@ from testkit.exploration.ports import (
 )
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
+decode_reply = lru_cache(maxsize=10_000)(messages.decode_reply)
 """A handler that is run anew reads its message anew: what it says is remembered."""
 
 GRACE = ActRequest(operator="grace", note="mended")
@@ -218,7 +219,7 @@ _DOES: Mapping[str, Callable[[ExploredApp, Job], Coroutine[Any, Any, Any]]] = {
     ERASE: lambda app, job: app.erase(job.body),
     "submission": lambda app, job: app.submission.record(job.body.encode()),
     "wake": lambda app, job: app.scheduler.on_order_ready(decode(OrderReady, job.body)),
-    "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),
+    "reply": lambda app, job: app.scheduler.receive(decode_reply(job.body), job.agent),
     "poll": lambda app, _: app.scheduler.poll(),
     "sweep": lambda app, _: app.supervisor.sweep(),
     "relay": lambda app, _: app.operations.relay.relay(),

@@ -5,7 +5,13 @@ from datetime import timedelta
 
 from engine.azure.answers import LONGEST_PAUSE
 from engine.declarations.business import AgentDefinition
-from engine.domain.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
+from engine.domain.errors import (
+    AnswersLaterError,
+    DeferredError,
+    GatewayError,
+    RejectedError,
+    TransientError,
+)
 from engine.domain.messages import AgentRequest
 from testkit.exploration import callbacks, invariants
 from testkit.exploration.driving import Answer, Handler, Raised, Returned
@@ -81,7 +87,7 @@ def _until_later(agent: AgentDefinition) -> Raised:
         return Raised(AnswersLaterError, "it answers over its link")
     usual = agent.answer_within if agent.calls_back else ASK_AGAIN
     pause = min(usual, agent.answer_within, LONGEST_PAUSE)
-    return Raised(AcceptedError, "queued", (("retry_after", pause),))
+    return Raised(DeferredError, "queued", (("retry_after", pause),))
 
 
 def _answered(
@@ -96,7 +102,7 @@ def _answered(
     if world.deployed.behind_gateway:
         margin = world.deployed.margin
         shut = world.at(max(world.now, request.complete_by - margin))
-        turned_away = Raised(TransientError, "404", (("by_gateway", True),))
+        turned_away = Raised(GatewayError, "404")
         yield "a gateway turns it away until its time is up", shut, turned_away, True
     knows_its_work = agent.remembers_refusals or _call_of(request) in world.accepted
     if not (knows_its_work and _call_of(request) in world.effects):  # it refuses nothing it did

@@ -46,7 +46,7 @@ async def recorded(made, number, order):
 
 def failed(reason, minutes=0):
     """An order whose payment was refused."""
-    refused = answer(outcome="failed", reason=reason)
+    refused = answer(outcome="failed", detail=reason)
     order = scheduler.receive(claimed(), refused, NOW).after
     return orders.having(order, updated_at=NOW + timedelta(minutes=minutes))
 
@@ -82,7 +82,7 @@ async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
 @pytest.mark.proves("OPR-1")
 def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
     """Its text is for people, and may be in any language."""
-    refused = answer(outcome="failed", reason="Karte abgelehnt", type="card_error", code="expired")
+    refused = answer(outcome="failed", detail="Karte abgelehnt", type="card_error", code="expired")
     order = scheduler.receive(claimed(), refused, NOW).after
     assert summary(order)["Cause"] == "refused: card_error expired"
     assert summary(order)["Reason"] == "Karte abgelehnt"
@@ -98,7 +98,7 @@ def test_orders_whose_rows_cannot_be_read_are_listed_one_by_one():
 @pytest.mark.parametrize("reason", ["card declined", "a word " * 60, "\n no, see 12345678"])
 def test_an_order_and_its_alert_name_the_same_cause(reason):
     """So a page finds the alerts of the orders that it shows; the alert has the whole text."""
-    refused = scheduler.receive(claimed(), answer(outcome="failed", reason=reason), NOW)
+    refused = scheduler.receive(claimed(), answer(outcome="failed", detail=reason), NOW)
     (alert,) = alerts.of(refused.after, refused.entry)
     assert alert.data["cause"] == summary(refused.after)["Cause"]
     assert alert.data["cause"].startswith("refused: ")

@@ -10,16 +10,18 @@ from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
 from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.business import AgentDefinition
+from engine.domain.attempts import FailureOrigin
 from engine.domain.backoff import SHORTEST
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import (
-    AcceptedError,
-    CircuitOpenError,
+    DeferredError,
+    InvalidRequestError,
+    NotAttemptedError,
     RejectedError,
     ThrottledError,
     TransientError,
 )
-from engine.domain.messages import AgentReply, AgentRequest, decode
+from engine.domain.messages import AgentRequest, decode, decode_reply
 from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.external_events.decide import ExternalEvent, recorded
@@ -62,17 +64,16 @@ REQUEST = OperatorRequest(operator="grace", note="asked them")
 
 
 def accepts(pause=PAUSE):
-    return AcceptedError("queued", retry_after=pause)
+    return DeferredError("queued", retry_after=pause)
 
 
 def accepted(order, now, rules=PATIENT, pause=PAUSE):
     """The change by which the scheduler learns that the service has accepted the call."""
     step = order.step("payment")
     reply = answer(
-        outcome="notAttempted",
+        outcome="deferred",
         attempt=step.counts.attempts,
         action="undo" if isinstance(step.state, Undoing) else "do",
-        deferred=True,
         retry_after=pause.total_seconds(),
     )
     return rules.receive(order, reply, now)
@@ -102,9 +103,8 @@ async def test_a_longer_pause_is_left_to_the_scheduler(requested, again):
     agency = Agency(accepts(seconds(requested)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.deferred, reply.in_doubt) == ("notAttempted", True, False)
-    assert (reply.retry_after, reply.circuit_open, agency.pauses) == (again, False, [])
-    assert reply.reason == "queued"
+    assert (reply.outcome, reply.in_doubt) == ("deferred", False)
+    assert (reply.retry_after, reply.reason, agency.pauses) == (again, None, [])
 
 
 async def test_a_service_that_names_no_pause_is_not_called_without_one():
@@ -121,10 +121,10 @@ def test_what_is_accepted_is_a_sign_of_life():
     circuit = CircuitBreaker(orders=1, open_for=OPEN_FOR, clock=lambda: now)
     with pytest.raises(TransientError), circuit.guard("a"):
         raise TransientError
-    with pytest.raises(CircuitOpenError):
+    with pytest.raises(NotAttemptedError):
         circuit.admit()
     now += OPEN_FOR
-    with pytest.raises(AcceptedError), circuit.guard("b"):
+    with pytest.raises(DeferredError), circuit.guard("b"):
         raise accepts()
     assert circuit.open_until is None
 
@@ -155,10 +155,10 @@ async def test_a_refusal_after_it_was_accepted_is_its_final_answer(unanswered):
 @pytest.mark.proves("AGT-11")
 async def test_a_failure_that_is_not_the_services_answer_settles_nothing_that_it_accepted():
     """The service may still do the work (engine 5)."""
-    agency = Agency(accepts(seconds(1)), RejectedError("misconfigured", for_operator=True))
+    agency = Agency(accepts(seconds(1)), InvalidRequestError("misconfigured"))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.for_operator, reply.in_doubt) == ("failed", True, True)
+    assert (reply.outcome, reply.origin, reply.in_doubt) == ("failed", "request", True)
 
 
 @pytest.mark.proves("AGT-11")
@@ -167,8 +167,8 @@ async def test_what_was_accepted_stays_accepted_though_the_service_then_asks_for
     agency = Agency(accepts(seconds(1)), ThrottledError("429", seconds(40)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.deferred, reply.in_doubt, reply.circuit_open) == (True, False, True)
-    assert reply.retry_after == 40
+    assert (reply.outcome, reply.in_doubt) == ("deferred", True)
+    assert (reply.reason, reply.retry_after) == ("throttled", 40)
 
 
 # The order
@@ -304,7 +304,7 @@ def test_a_refusal_over_the_link_does_not_settle_the_call_that_asks_again_meanwh
     )
 
 
-FROM_ELSEWHERE = {"for_operator": True}
+FROM_ELSEWHERE = {"origin": FailureOrigin.REQUEST}
 
 
 def refused_after(change, **more):
@@ -312,7 +312,7 @@ def refused_after(change, **more):
     step = change.after.step("payment")
     now = step.not_before or change.entry.at
     running = PATIENT.claim(change.after, now).after
-    refusal = answer(outcome="failed", reason="closed", attempt=step.counts.attempts + 1, **more)
+    refusal = answer(outcome="failed", detail="closed", attempt=step.counts.attempts + 1, **more)
     return PATIENT.receive(running, refusal, now).after.step("payment")
 
 
@@ -365,6 +365,6 @@ def test_it_is_explained():
 @pytest.mark.proves("FLT-12")
 def test_a_reply_is_read_though_a_newer_agent_says_more():
     """A field that is not known here is passed over."""
-    reply = answer(outcome="notAttempted", deferred=True)
+    reply = answer(outcome="deferred")
     content = json.loads(reply.to_json()) | {"queuedBehind": 3}
-    assert decode(AgentReply, json.dumps(content)) == reply
+    assert decode_reply(json.dumps(content)) == reply

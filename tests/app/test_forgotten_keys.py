@@ -163,7 +163,7 @@ def test_the_time_counts_from_the_first_attempt_of_what_is_in_doubt():
 def test_of_what_is_not_in_doubt_the_time_counts_anew():
     """The agent made no call, so the service does not know the key."""
     running = FORGETS.claim(orders.new(), NOW).after
-    waiting = FORGETS.receive(running, answer(outcome="notAttempted", reason="open"), NOW, {}).after
+    waiting = FORGETS.receive(running, answer(outcome="notAttempted", detail="open"), NOW, {}).after
     again = FORGETS.claim(waiting, MONDAY).after
     assert again.step("payment").key.known_until == MONDAY + DAY
 
@@ -460,9 +460,9 @@ def test_what_was_certainly_not_done_needs_no_operator_to_be_undone(last):
     """Nothing stands at the service, so it is no harm that it forgot the key (engine 4)."""
     running = FORGETS.claim(orders.new(), NOW).after
     if last == "refused":
-        reply = answer(outcome="failed", reason="declined")
+        reply = answer(outcome="failed", detail="declined")
     else:
-        reply = answer(outcome="notAttempted", reason="open")
+        reply = answer(outcome="notAttempted", detail="open")
     stopped = FORGETS.receive(running, reply, NOW, {}).after
     assert not stopped.step("payment").may_be_done
     undo = FORGETS.claim(cancel(stopped, REQUEST, MONDAY).after, MONDAY)

@@ -7,6 +7,7 @@ import pytest
 
 from engine.decisions.transitions import NotClaimed
 from engine.declarations import business as core_business
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
@@ -211,7 +212,9 @@ def gone(*, is_undo=False):
 @pytest.mark.parametrize(("undo", "action"), [(False, "settle"), (True, "skip")])
 def test_a_step_that_its_agent_did_not_try_is_in_doubt_too_if_its_provider_is_gone(undo, action):
     """The same request may have been delivered twice. The reason names the provider and the action."""
-    turned_away = answer(outcome="notAttempted", reason="open", circuit_open=True)
+    turned_away = answer(
+        outcome="notAttempted", detail="open", reason=NotAttemptedReason.CIRCUIT_OPEN
+    )
     waiting = scheduler.receive(claimed(), turned_away, NOW, {}).after
     if undo:
         waiting = orders.undoing(waiting, steps=map(steps.undo_pending, waiting.steps))
@@ -248,7 +251,10 @@ def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
 def test_what_is_in_a_new_round_goes_to_any_provider():
     """None has its key, wherever the round before was tried."""
     waiting = scheduler.receive(
-        claimed(), answer(outcome="notAttempted", reason="open", circuit_open=True), NOW, {}
+        claimed(),
+        answer(outcome="notAttempted", detail="open", reason=NotAttemptedReason.CIRCUIT_OPEN),
+        NOW,
+        {},
     ).after
     waiting = orders.with_steps(waiting, steps.with_new_key(waiting.step("payment")))
     after = ELSEWHERE.claim(waiting, waiting.derived.not_before or NOW, WITH_BACKUP).after

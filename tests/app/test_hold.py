@@ -156,7 +156,7 @@ def test_an_undo_that_is_answered_while_the_order_is_held_does_not_end_it_before
 def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
     """Whoever resubmits it does not set it going by that."""
     failed = scheduler.receive(
-        held(claimed(), NOW), answer(outcome="failed", reason="no"), NOW + seconds(1)
+        held(claimed(), NOW), answer(outcome="failed", detail="no"), NOW + seconds(1)
     )
     assert failed.after.state == InError(Outcome.FAILED)
     assert kinds(failed.after) == [WorkItemKind.ERROR, WorkItemKind.HELD]
@@ -164,7 +164,7 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
 
 
 @pytest.mark.proves("OPR-1", "OPR-7")
-@pytest.mark.parametrize("reply", [answer(), answer(outcome="notAttempted", reason="no place")])
+@pytest.mark.parametrize("reply", [answer(), answer(outcome="notAttempted", detail="no place")])
 def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
     """Every agent has room, and nothing has failed (engine 28)."""
     order = held(claimed(orders.new(steps=[steps.new(), next_step()])))

@@ -6,6 +6,7 @@ import pytest
 
 from engine.decisions.transitions import Transition
 from engine.declarations.business import AgentDefinition
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason
 from engine.domain.effects import InDoubt, NotDone
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, OrderAggregate, Processed
@@ -42,7 +43,7 @@ REMEMBERS, FORGETS = at_service(remembers_refusals=True), at_service()
 
 def ended(rules, **reply) -> OrderAggregate:
     """An order whose payment has failed by this reply."""
-    failed = answer(outcome="failed", reason="card declined", **reply)
+    failed = answer(outcome="failed", detail="card declined", **reply)
     order = rules.receive(rules.claim(orders.new(), NOW).after, failed, NOW).after
     assert order.state == InError(Outcome.FAILED)
     return order
@@ -70,7 +71,7 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
         step = again.after.step("payment")
         assert step.effect == NotDone(key=step.key)
         assert step.key.generation == number
-        failed = answer(outcome="failed", reason="card declined", attempt=number + 1)
+        failed = answer(outcome="failed", detail="card declined", attempt=number + 1)
         order = REMEMBERS.receive(again.after, failed, NOW).after
 
 
@@ -99,7 +100,7 @@ def test_the_answer_to_an_undo_may_be_as_long_as_it_likes():
 KEPT = {
     "the service forgets refusals": (FORGETS, {}),
     "in doubt, where refusals are forgotten": (FORGETS, {"in_doubt": True}),
-    "no word of the service": (REMEMBERS, {"for_operator": True}),
+    "no word of the service": (REMEMBERS, {"origin": FailureOrigin.REQUEST}),
 }
 
 
@@ -118,7 +119,7 @@ def test_a_refusal_that_is_remembered_leaves_nothing_in_doubt():
     running = REMEMBERS.claim(orders.new(), NOW).after
     now = timed_out(running)
     again = REMEMBERS.claim(supervisor.recover(running, now).after, now).after
-    refused = answer(outcome="failed", reason="declined", attempt=2)
+    refused = answer(outcome="failed", detail="declined", attempt=2)
     for order in (same, REMEMBERS.receive(again, refused, now).after):
         step = order.step("payment")
         assert step.effect == NotDone(key=step.key, refused_for_good=True)
@@ -128,7 +129,10 @@ def test_a_refusal_that_is_remembered_leaves_nothing_in_doubt():
 def test_the_key_stays_if_the_request_could_not_be_made():
     """The service has refused nothing, and a request before may have been delivered twice."""
     waiting = REMEMBERS.receive(
-        claimed(), answer(outcome="notAttempted", reason="open", circuit_open=True), NOW, {}
+        claimed(),
+        answer(outcome="notAttempted", detail="open", reason=NotAttemptedReason.CIRCUIT_OPEN),
+        NOW,
+        {},
     ).after
     broken = orders.having(waiting, payload={})
     order = REMEMBERS.claim(broken, broken.derived.not_before).after
@@ -173,6 +177,6 @@ def test_a_refused_undo_begins_no_round():
     back = REMEMBERS.receive(undoing, answer(), NOW).after
     assert isinstance(back.step("payment").state, Undoing)
     stuck = REMEMBERS.receive(
-        back, answer(outcome="failed", action="undo", attempt=2, reason="no"), NOW
+        back, answer(outcome="failed", action="undo", attempt=2, detail="no"), NOW
     ).after
     assert key_after_resubmit(REMEMBERS, stuck) == KEY

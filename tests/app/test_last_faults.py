@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from engine.domain.errors import NotTriedError, TransientError
+from engine.domain.attempts import NotAttemptedReason
+from engine.domain.errors import GatewayError, NotAttemptedError, TransientError
 from engine.domain.texts import without_particulars
 from engine.storage.agent_health import AttemptFault
 from tests.support.agency import MARGIN, Agency
@@ -74,7 +75,7 @@ async def test_an_answer_that_comes_too_late_is_reported_as_that():
 @pytest.mark.proves("AGT-4")
 async def test_that_a_call_was_turned_away_before_the_service_is_reported_too():
     """So that an operator hears of it, and no order is taken back for it."""
-    agency = Agency(*[TransientError("403", by_gateway=True)] * 1000)
+    agency = Agency(*[GatewayError("403")] * 1000)
     await agency.agent.handle(agency.request)
     assert await faults_in_row(agency) == {agency.request.request_id: ("403", True)}
 
@@ -82,7 +83,7 @@ async def test_that_a_call_was_turned_away_before_the_service_is_reported_too():
 @pytest.mark.proves("AGT-4", "SUP-3")
 async def test_the_fault_of_an_attempt_stands_whatever_comes_of_others():
     """The supervisor may come later than the next rows; that of one order is none of another's (engine 13)."""
-    agency = Agency(*[TransientError("403", by_gateway=True)] * 100)
+    agency = Agency(*[GatewayError("403")] * 100)
     await agency.agent.handle(agency.request)
     first = {agency.request.request_id: ("403", True)}
     agency.remote.failures.clear()
@@ -99,7 +100,7 @@ async def test_the_fault_of_an_attempt_stands_whatever_comes_of_others():
 @pytest.mark.proves("AGT-4")
 async def test_a_request_that_is_delivered_again_has_the_fault_of_its_last_delivery():
     """It stands once in the row."""
-    agency = Agency(*[TransientError("403", by_gateway=True)] * 100)
+    agency = Agency(*[GatewayError("403")] * 100)
     await agency.agent.handle(agency.request)
     agency.remote.failures[:] = [TransientError(DOWN)] * 1000
     again = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT}
@@ -111,7 +112,7 @@ async def test_a_request_that_is_delivered_again_has_the_fault_of_its_last_deliv
 @pytest.mark.proves("AGT-4", "AGT-5")
 async def test_of_what_was_not_begun_there_is_nothing_to_tell():
     """It came too late, or was not tried: no service was called."""
-    agency = Agency(NotTriedError("busy", seconds(1)))
+    agency = Agency(NotAttemptedError(NotAttemptedReason.BUSY, "busy", seconds(1)))
     agency.now = agency.request.complete_by
     await agency.agent.handle(agency.request)
     assert await agency.agent_health() == []

@@ -8,11 +8,11 @@ import pytest
 from azure.functions.servicebus import ServiceBusMessage
 
 import agents.triggers
-from engine.domain.errors import InvalidError, NewerMessageError, UnknownNameError
+from engine.domain.errors import InvalidError, OtherVersionError, UnknownNameError
 from engine.domain.messages import (
-    AgentReply,
     AgentRequest,
     OrderReady,
+    ReplyMessage,
     Submission,
     decode,
     schedule_redelivery,
@@ -43,20 +43,21 @@ NEWER = {
     "a submission's version": (Submission, with_(SUBMISSION, schemaVersion=2)),
     "a version, and all else is different": (Submission, b'{"schemaVersion":3,"order":{}}'),
     "a priority": (Submission, with_(SUBMISSION, priority="urgent")),
-    "an outcome": (AgentReply, with_(REPLY, outcome="partly")),
-    "a reply's version": (AgentReply, with_(REPLY, schemaVersion=2, attempt="first")),
+    "an outcome": (ReplyMessage, with_(REPLY, outcome="partly")),
+    "a reply's version": (ReplyMessage, with_(REPLY, schemaVersion=3, attempt="first")),
+    "a reply's version of before": (ReplyMessage, with_(REPLY, schemaVersion=1)),
     "an action": (AgentRequest, with_(REQUEST, action="verify")),
     "a wake-up's version": (OrderReady, with_({"orderId": ORDER_ID}, schemaVersion=2)),
 }
 INVALID = {
     **{
-        f"version {json.dumps(version)}": (AgentReply, with_(REPLY, schemaVersion=version))
+        f"version {json.dumps(version)}": (ReplyMessage, with_(REPLY, schemaVersion=version))
         for version in (0, -1, "2", "two", 1.5, None, [2])
     },
     "a priority that is none": (Submission, with_(SUBMISSION, priority=7)),
-    "an outcome of several words": (AgentReply, with_(REPLY, outcome="all is well")),
-    "an outcome, and another fault": (AgentReply, with_(REPLY, outcome="partly", attempt=0)),
-    "no JSON": (AgentReply, b"partly"),
+    "an outcome of several words": (ReplyMessage, with_(REPLY, outcome="all is well")),
+    "an outcome, and another fault": (ReplyMessage, with_(REPLY, outcome="partly", attempt=0)),
+    "no JSON": (ReplyMessage, b"partly"),
 }
 
 
@@ -64,7 +65,7 @@ INVALID = {
 @pytest.mark.parametrize("label", NEWER)
 def test_a_message_of_a_newer_version_differs_from_a_wrong_one(label):
     """Its greater schema version tells, or a value when nothing else is wrong."""
-    with pytest.raises(NewerMessageError):
+    with pytest.raises(OtherVersionError):
         decode(*NEWER[label])
 
 
@@ -125,7 +126,7 @@ async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unk
 ):
     """It may have waited for days, and never circles for ever."""
     body = with_(SUBMISSION, schemaVersion=2, placedAt=placed)
-    with pytest.raises(NewerMessageError):
+    with pytest.raises(OtherVersionError):
         await world.submission.record(body, Arrival(at=NOW), delivery=1)
     await world.submission.record(body, Arrival(at=NOW), delivery=UNKNOWN_NAME_MAX_DELIVERIES)
     assert world.parts.queue(QUEUE).texts == []
@@ -144,7 +145,9 @@ async def received(world, body, correlation_id=REPLY.request_id):
 @pytest.mark.proves("FLT-12", "SCH-6")
 @pytest.mark.parametrize("correlation_id", [REPLY.request_id, None], ids=["with id", "without"])
 @pytest.mark.parametrize(
-    "fields", [{"schemaVersion": 2}, {"outcome": "partly"}], ids=["version", "value"]
+    "fields",
+    [{"schemaVersion": 3}, {"schemaVersion": 1}, {"outcome": "partly"}],
+    ids=["version", "former version", "value"],
 )
 async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
     world, fields, correlation_id
@@ -168,7 +171,7 @@ async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
 @pytest.mark.parametrize("until", [None, "soon", "2030-01-01T00:00:00Z"])
 async def test_a_reply_that_would_come_again_for_ever_is_kept(world, until):
     """If it does not say until when it counts, or that is further off than any upgrade takes."""
-    again, (message,) = await received(world, with_(REPLY, schemaVersion=2, completeBy=until))
+    again, (message,) = await received(world, with_(REPLY, schemaVersion=3, completeBy=until))
     assert (again, message.source) == ([], "payment-responses")
 
 

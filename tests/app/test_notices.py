@@ -23,7 +23,7 @@ from tests.support.memory_world import World
 
 QUEUE = "status-example"
 DONE = {"outcome": "completed", "result": {"reference": "r-1"}}
-REFUSED = {"outcome": "failed", "reason": "not to be had"}
+REFUSED = {"outcome": "failed", "detail": "not to be had"}
 INSTANCES = ("submission-7f3a", "scheduler-7f3a", "supervisor-7f3a")
 
 

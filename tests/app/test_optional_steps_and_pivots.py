@@ -7,6 +7,7 @@ import pytest
 from engine.decisions.operator_actions import cancel_for_customer, possible
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError, WorkflowDefinition
+from engine.domain.attempts import FailureOrigin
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
@@ -86,7 +87,7 @@ def test_a_step_whose_request_cannot_be_made_is_passed_over_and_has_nothing_to_u
 @pytest.mark.proves("SCH-13")
 def test_an_operator_decides_about_a_failure_that_did_not_come_from_the_service():
     """Then the order stops at the step, whatever its rule; the step may be skipped there."""
-    case = Case(*BUYING).claim().done("pay").refused("points", for_operator=True)
+    case = Case(*BUYING).claim().done("pay").refused("points", origin=FailureOrigin.REQUEST)
     assert case.ended == ("Error", "failed")
     skipped = skip(case.order, BY_GRACE, case.now).after.step("points")
     assert skipped.state == Skipped(SkipReason.OPERATOR)
@@ -186,7 +187,7 @@ def test_a_pivot_that_the_order_went_on_without_was_not_passed():
     """Its refusal is its reason; a service that accepted it may have done it."""
     ship = replace(SHIP, on_failure=OnFailure.CONTINUE)
     case = Case(STOCK, ship, step("bill", "ship")).claim().done("stock")
-    accepted = case.reply("ship", "notAttempted", deferred=True, retry_after=60)
+    accepted = case.reply("ship", "deferred", retry_after=60)
     assert [pivot.name for pivot in accepted.order.passed_pivots()] == ["ship"]
     case.claim(case.now + 2 * case.order.step("ship").rules.timeout * 10).refused("ship")
     assert case.order.passed_pivots() == ()

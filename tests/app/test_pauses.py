@@ -9,9 +9,10 @@ import pytest
 import testkit.services
 from engine.azure.code import NO_CAPACITY, RETRY_AFTER
 from engine.domain import work_index
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
 from engine.domain.effects import InDoubt
-from engine.domain.errors import AcceptedError, NotTriedError
+from engine.domain.errors import DeferredError, NotAttemptedError
 from engine.domain.keys import sortable
 from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.orders import Pending, Processing
@@ -46,7 +47,7 @@ GRACE = OperatorRequest(operator="grace", note="n")
 BEFORE = NOW - timedelta(hours=1)
 
 
-def not_tried(order, now, retry_after=0, name="payment", **more):
+def not_tried(order, now, retry_after=0, name="payment", outcome="notAttempted", **more):
     """The change by which the scheduler learns that a running step was not tried."""
     running = order.step(name)
     action = "undo" if isinstance(running.state, Undoing) else "do"
@@ -56,7 +57,7 @@ def not_tried(order, now, retry_after=0, name="payment", **more):
         "retry_after": retry_after,
         **more,
     }
-    return scheduler.receive(order, answer(name, "notAttempted", reason="busy", **facts), now)
+    return scheduler.receive(order, answer(name, outcome, **facts), now)
 
 
 def turned_away(times, order=None, now=NOW):
@@ -100,17 +101,17 @@ def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
 
 @pytest.mark.proves("SCH-16", "AGT-8")
 @pytest.mark.parametrize(
-    ("retry_after", "circuit_open", "pause"),
+    ("retry_after", "reason", "pause"),
     [
-        (0, False, SHORTEST),
-        (30, False, seconds(30)),
-        (30, True, SHORTEST),
+        (0, NotAttemptedReason.BUSY, SHORTEST),
+        (30, NotAttemptedReason.BUSY, seconds(30)),
+        (30, NotAttemptedReason.CIRCUIT_OPEN, SHORTEST),
     ],
     ids=["no pause", "a pause", "the circuit of one instance"],
 )
-def test_the_pause_that_an_agent_names_is_kept(retry_after, circuit_open, pause):
+def test_the_pause_that_an_agent_names_is_kept(retry_after, reason, pause):
     """Whatever reply it came with (engine 2); a circuit's time stands in the instance's health."""
-    change = not_tried(claimed(), NOW, retry_after, circuit_open=circuit_open)
+    change = not_tried(claimed(), NOW, retry_after, reason=reason)
     assert change.after.state == Pending()
     assert change.after.step("payment").state == BackingOff(NOW + pause)
     assert change.after.derived.not_before == NOW + pause
@@ -132,7 +133,7 @@ def test_an_attempt_that_took_longer_than_its_pause_is_repeated_at_once():
     change = not_tried(claimed(), at)
     assert change.after.step("payment").counts.attempts == 2
     put_back = scheduler.receive(
-        claimed(), answer(outcome="notAttempted", reason="busy"), at, {}
+        claimed(), answer(outcome="notAttempted", detail="busy"), at, {}
     ).after
     assert put_back.step("payment").state == Waiting()
 
@@ -159,13 +160,13 @@ def test_what_is_accepted_for_ever_is_requested_less_and_less_often():
     order, now = orders.new(), NOW
     for count in range(1, 10):
         now = next_try(order, now)
-        order = not_tried(claimed(order, now), now, 1, deferred=True, in_doubt=True).after
+        order = not_tried(claimed(order, now), now, 1, outcome="deferred", in_doubt=True).after
         assert order.derived.not_before == now + max(seconds(1), interval_after(count))
 
 
 async def test_an_agent_waits_ever_longer_for_what_is_accepted():
     """Within one attempt, too."""
-    agency = Agency(*(AcceptedError("queued", retry_after=timedelta()) for _ in range(8)))
+    agency = Agency(*(DeferredError("queued", retry_after=timedelta()) for _ in range(8)))
     await agency.agent.handle(
         agency.request.model_copy(update={"complete_by": NOW + timedelta(minutes=5)})
     )
@@ -186,7 +187,7 @@ def test_the_pause_is_short_again_after_anything_else():
     at = timed_out(running)
     counted = supervisor.recover(running, at, begun_by(at, "payment")).after
     late = {"attempt": 6, "complete_by": running.derived.complete_by}
-    failed = scheduler.receive(running, answer(outcome="failed", reason="no", **late), now).after
+    failed = scheduler.receive(running, answer(outcome="failed", detail="no", **late), now).after
     ends = {
         "counted": counted,
         "completed": scheduler.receive(running, answer(result={}, **late), now).after,
@@ -232,7 +233,9 @@ def test_an_order_that_pauses_keeps_its_place_and_its_age():
 def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
     """That is a chosen time (AGT-11), as a cooldown is; a hurry ends neither it nor a pause."""
     order, now = turned_away(1)
-    accepts = not_tried(claimed(order, next_try(order, now)), NOW + seconds(2), 60, deferred=True)
+    accepts = not_tried(
+        claimed(order, next_try(order, now)), NOW + seconds(2), 60, outcome="deferred"
+    )
     until = accepts.after.derived.not_before
     assert accepts.after.step("payment").state == Deferred(until)
     assert not pauses_until(accepts.after, until)
@@ -281,7 +284,7 @@ async def test_an_order_that_pauses_hides_no_other_and_is_found_at_the_end():
     world.now += seconds(5)
     await one.poll()
     (request,) = world.requests()
-    await one.receive(answer_to(request, "notAttempted", reason="busy", retry_after=9), "payment")
+    await one.receive(answer_to(request, "notAttempted", detail="busy", retry_after=9), "payment")
     others = [await world.record() for _ in range(3)]
     world.now += seconds(5)
     with patch.object(world.store, "load", wraps=world.store.load) as load:
@@ -304,7 +307,7 @@ async def test_an_order_that_is_never_tried_raises_an_alert():
         await app.engine.scheduler.poll()
         for request in world.requests():
             await app.engine.scheduler.receive(
-                answer_to(request, "notAttempted", reason="no"), "payment"
+                answer_to(request, "notAttempted", detail="no"), "payment"
             )
     await app.operations.stall_detector.check()
     assert len(await pending_events(world.store, *world.store.buckets)) == 1
@@ -320,7 +323,7 @@ def test_an_agent_without_a_free_place_makes_no_loop():
         if len(calls) > 500:
             raise SystemExit("a loop without a pause")
         if self_is_full:
-            raise NotTriedError(NO_CAPACITY, RETRY_AFTER)
+            raise NotAttemptedError(NotAttemptedReason.BUSY, NO_CAPACITY, RETRY_AFTER)
         return await whole(self, request, timeout_seconds)
 
     whole, self_is_full = testkit.services._ServiceInMemory.call, True

@@ -112,7 +112,7 @@ def test_a_step_whose_turn_has_come_does_not_wait_out_the_rest_of_another():
 def test_an_order_that_failed_does_not_wait_out_a_rest(on_failure, ends):
     """A step is refused while another rests: operators hear of it, or it is taken back, at once."""
     order, rules = resting(step("runs", on_failure=on_failure))
-    change = rules.receive(order, answer("runs", "failed", reason="no"), SOON)
+    change = rules.receive(order, answer("runs", "failed", detail="no"), SOON)
     assert (times(change.after), woken(change)) == ((SOON, None), [ORDER_ID])
     claimed = rules.claim(change.after, SOON).after
     assert (claimed.process_state, claimed.direction) == ends
@@ -164,7 +164,7 @@ def test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait():
     order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     later = rules.receive(
-        order, answer("runs", "notAttempted", reason="busy"), NOW + seconds(50)
+        order, answer("runs", "notAttempted", detail="busy"), NOW + seconds(50)
     ).after
     assert later.process_state is ProcessState.PENDING
     assert times(later) == (NOW, None)
@@ -187,7 +187,7 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     order, rules = order_of(step("first"))
     running = rules.claim(that_waited(order), NOW).after
     not_tried = rules.receive(
-        running, answer("first", "notAttempted", reason="busy"), SOON - seconds(4), {}
+        running, answer("first", "notAttempted", detail="busy"), SOON - seconds(4), {}
     ).after
     counted = supervisor.recover(running, NOW + seconds(7)).after
     unbegun = supervisor.recover(running, NOW + seconds(7), []).after
@@ -198,7 +198,7 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     assert times(supervisor.recover(again, SOON + seconds(7)).after) == (BEFORE, None)
 
 
-ENDS = {"completed": answer("first", result={}), "failed": answer("first", "failed", reason="no")}
+ENDS = {"completed": answer("first", result={}), "failed": answer("first", "failed", detail="no")}
 
 
 @pytest.mark.proves("SUP-7", "SCH-5")
@@ -232,7 +232,7 @@ def test_an_order_waits_anew_once_an_operator_has_acted_on_it():
     """Whatever it went through before is over."""
     order, rules = order_of(step("first"), step("next", "first"))
     running = rules.claim(that_waited(order), NOW).after
-    failed = rules.receive(running, answer("first", "failed", reason="no"), NOW + seconds(3)).after
+    failed = rules.receive(running, answer("first", "failed", detail="no"), NOW + seconds(3)).after
     later = NOW + HOURS
     by_hand = ActRequest(operator="grace", note="done by hand")
     acted_on = (
@@ -261,7 +261,7 @@ def test_once_a_cooldown_is_over_the_order_waits_since_then():
     again = rules.claim(order, until + seconds(60)).after
     assert times(again) == (until, None)
     back = rules.receive(
-        again, answer("rests", "notAttempted", attempt=2, reason="busy"), until + seconds(61), {}
+        again, answer("rests", "notAttempted", attempt=2, detail="busy"), until + seconds(61), {}
     ).after
     assert times(back) == (until, None)
 
@@ -270,7 +270,7 @@ def test_once_a_cooldown_is_over_the_order_waits_since_then():
 def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
     """Another of its steps may be tried at once, and no time in the future counts."""
     order, rules = resting(step("runs"))
-    change = rules.receive(order, answer("runs", "notAttempted", reason="busy"), SOON)
+    change = rules.receive(order, answer("runs", "notAttempted", detail="busy"), SOON)
     assert times(change.after) == (SOON, None)
 
 

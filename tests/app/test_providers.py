@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.decisions.transitions import NotClaimed
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.statuses import NotClaimable
 from tests.support.builders import NOW, PROVIDERS, answer, claimed, orders, scheduler, timed_out
 from tests.support.builders import supervisor as recovery
@@ -21,7 +22,10 @@ def put_back(how):
         now = timed_out(order)
         return recovery.recover(order, now).after, now
     waiting = scheduler.receive(
-        order, answer(outcome="notAttempted", reason="open", circuit_open=True), NOW, {}
+        order,
+        answer(outcome="notAttempted", detail="open", reason=NotAttemptedReason.CIRCUIT_OPEN),
+        NOW,
+        {},
     ).after
     return waiting, waiting.derived.not_before
 

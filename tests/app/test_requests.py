@@ -141,7 +141,7 @@ def test_no_other_step_begins_beside_one_whose_request_cannot_be_made():
 def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     """Nobody was asked to take the step back, so it may stand, also if it was refused."""
     order, rules = claim_of(step("pay"))
-    more = {"result": {}} if outcome == "completed" else {"reason": "no"}
+    more = {"result": {}} if outcome == "completed" else {"detail": "no"}
     change = rules.receive(rules.claim(order, NOW).after, answer("pay", outcome, **more), NOW)
     pay = change.after.step("pay")
     ended = orders.in_error(

@@ -98,7 +98,7 @@ def test_a_time_that_has_come_is_no_wait(when):
 @pytest.mark.proves("SCH-15")
 def test_a_wait_that_no_workflow_chose_is_recorded_as_what_it_is():
     """A service that accepted the step is asked again later: that is no plan."""
-    case = Case(PAY).claim().reply("pay", "notAttempted", deferred=True, retry_after=60)
+    case = Case(PAY).claim().reply("pay", "deferred", retry_after=60)
     assert case.last_entry[0] == "requeued"
 
 

@@ -285,6 +285,6 @@ async def test_the_log_says_nothing_that_a_service_or_a_person_wrote(world, capl
     caplog.set_level("DEBUG")
     await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
-    await world.scheduler.receive(answer(outcome="failed", reason="declined for Ada"), "payment")
+    await world.scheduler.receive(answer(outcome="failed", detail="declined for Ada"), "payment")
     assert "declined for Ada" in (await world.store.history(ORDER_ID))[-1].detail
     assert [line for line in caplog.records if "Ada" in str(vars(line))] == []

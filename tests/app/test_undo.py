@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.transitions import NotClaimed
+from engine.domain.attempts import FailureOrigin
 from engine.domain.causes import step_failed
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest, decode
@@ -110,7 +111,7 @@ def test_every_step_that_was_ever_tried_is_undone():
     running = processing(RUNS, RUNS, NOT, NOT)
     expired = supervisor.recover(running, NOW + seconds(7)).after
     assert states(start_undo(expired)) == [UndoPending, UndoPending, Waiting, Waiting]
-    refused = scheduler.receive(running, answer("stock", "failed", reason="no"), LATER).after
+    refused = scheduler.receive(running, answer("stock", "failed", detail="no"), LATER).after
     assert states(start_undo(refused)) == [UndoPending, Running, Waiting, Waiting]
 
 
@@ -118,7 +119,7 @@ def test_every_step_that_was_ever_tried_is_undone():
 def test_after_a_failure_the_others_answer_and_nothing_new_begins():
     """Stock is refused while the payment runs: the order waits for it, and is undone then."""
     change = scheduler.receive(
-        processing(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER
+        processing(RUNS, RUNS, NOT, NOT), answer("stock", "failed", detail="sold out"), LATER
     )
     assert change.messages == ()
     assert change.after.process_state is ProcessState.PROCESSING
@@ -162,7 +163,7 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     """The alert names it; what depends on nothing else is undone all the same."""
     change = claimed_to_undo(pending(DONE, DONE, NOT, NOT))
     change = scheduler.receive(
-        change.after, answer("stock", "failed", action="undo", attempt=2, reason="gone"), LATER
+        change.after, answer("stock", "failed", action="undo", attempt=2, detail="gone"), LATER
     )
     assert change.after.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", action="undo", attempt=2), LATER)
@@ -176,7 +177,7 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
 def test_what_comes_before_a_step_that_could_not_be_undone_stays():
     """It may be needed; the alert names all that stands."""
     change = claimed_to_undo(pending(DONE, DONE, DONE, NOT))
-    stuck = answer("shipment", "failed", action="undo", attempt=2, reason="on its way")
+    stuck = answer("shipment", "failed", action="undo", attempt=2, detail="on its way")
     change = scheduler.receive(change.after, stuck, LATER)
     assert (change.messages, change.after.outcome) == ((), Outcome.UNDO_INCOMPLETE)
     assert alerts_of(change)[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
@@ -216,7 +217,7 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
 @pytest.mark.proves("UND-2")
 def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     """The order is pending until no call can take effect any more, and then goes on by itself."""
-    busy = answer("stock", "notAttempted", reason="busy", retry_after=0)
+    busy = answer("stock", "notAttempted", detail="busy", retry_after=0)
     change = cancel(scheduler.receive(late_effect_window(), busy, LATER, {}).after, GRACE, LATER)
     order = change.after
     follows = order.derived
@@ -245,8 +246,8 @@ def requested(change):
 
 ANSWERS = {
     "completed": ("completed", {"result": {"reference": "r"}}),
-    "refused": ("failed", {"reason": "no"}),
-    "not tried": ("notAttempted", {"reason": "busy", "retry_after": 0}),
+    "refused": ("failed", {"detail": "no"}),
+    "not tried": ("notAttempted", {"detail": "busy", "retry_after": 0}),
 }
 
 
@@ -275,7 +276,7 @@ def test_an_undo_waits_for_what_runs_while_an_operator_cancels():
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     """An operator resubmitted or skipped in between, and then cancelled the order."""
     failed = scheduler.receive(
-        late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER
+        late_effect_window(OnFailure.ERROR), answer("stock", "failed", detail="no"), LATER
     ).after
     unneeded = orders.with_steps(failed, SKIPPED(failed.step("shipment")))
     skipped = skip(unneeded, BY_HAND, LATER).after
@@ -328,7 +329,7 @@ def test_no_attempt_to_undo_a_step_puts_its_undo_off():
 
 def failed_in_doubt():
     """An order in `Error`: its only attempt may have been done at a service with a window."""
-    reply = answer("stock", "failed", reason="too long", in_doubt=True)
+    reply = answer("stock", "failed", detail="too long", in_doubt=True)
     return scheduler.receive(late_effect_window(OnFailure.ERROR), reply, LATER).after
 
 
@@ -339,7 +340,7 @@ def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
     order_now = supervisor.recover(order_now, at(6.1)).after
     order_now = scheduler.claim(order_now, at(6.1)).after  # and this attempt until +71.1 s
     order_now = scheduler.receive(order_now, answer("stock", attempt=2, result={}), at(7)).after
-    refused = scheduler.receive(order_now, answer("shipment", "failed", reason="no"), at(8))
+    refused = scheduler.receive(order_now, answer("shipment", "failed", detail="no"), at(8))
     assert refused.entry.event == "undo-requested"
     undoing = scheduler.claim(refused.after, at(8))
     assert requested(undoing) == ["undo of shipment, attempt 2"]
@@ -466,7 +467,7 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo(policies):
         steps.with_rules(steps.failed(stock, reason="gone"), on_failure=policies[0]),
         steps.with_rules(payment, on_failure=policies[1]),
     )
-    change = scheduler.receive(order, answer("payment", "failed", reason="no"), LATER)
+    change = scheduler.receive(order, answer("payment", "failed", detail="no"), LATER)
     assert (change.entry.event, change.after.direction) == ("undo-requested", Direction.UNDO)
     undo_first = policies[0] is OnFailure.UNDO
     failed = ("stock", refusal("gone")) if undo_first else ("payment", refusal("no"))
@@ -477,7 +478,9 @@ def failed_before_the_service():
     """An order whose shipment failed without a word of its service; its policy is the undo."""
     order = processing(DONE, DONE, RUNS, NOT)
     shipment = steps.with_rules(order.step("shipment"), on_failure=OnFailure.UNDO)
-    reply = answer("shipment", "failed", reason="the request is wrong: 400", for_operator=True)
+    reply = answer(
+        "shipment", "failed", detail="the request is wrong: 400", origin=FailureOrigin.REQUEST
+    )
     return scheduler.receive(orders.with_steps(order, shipment), reply, LATER)
 
 
@@ -503,7 +506,7 @@ def test_a_refusal_beside_it_asks_for_the_undo():
         processing(RUNS, NOT, NOT, NOT).step("stock"), on_failure=OnFailure.UNDO
     )
     order = orders.processing(workflow="order", steps=[stock, *others])
-    change = scheduler.receive(order, answer("stock", "failed", reason="sold out"), LATER)
+    change = scheduler.receive(order, answer("stock", "failed", detail="sold out"), LATER)
     assert change.after.direction == Direction.UNDO
     assert change.after.cause == step_failed("stock", refusal("sold out"))
     assert change.after.step("shipment").state == UndoPending()

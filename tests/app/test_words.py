@@ -57,7 +57,7 @@ AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
 
 def failed_order():
     """An order whose payment failed."""
-    return scheduler.receive(claimed(), answer(outcome="failed", reason="declined"), NOW).after
+    return scheduler.receive(claimed(), answer(outcome="failed", detail="declined"), NOW).after
 
 
 def of_entry(order, *happened):
@@ -273,7 +273,7 @@ HAPPENED = {
     ),
     "failed": (
         claimed(),
-        answer(outcome="failed", reason="declined"),
+        answer(outcome="failed", detail="declined"),
         [
             StepFailed(step="payment", attempt=1, cause=refusal("declined")),
             OrderEnded(outcome=Outcome.FAILED, step="payment", cause=refusal("declined")),
@@ -281,7 +281,7 @@ HAPPENED = {
     ),
     "not tried": (
         claimed(),
-        answer(outcome="notAttempted", reason="open"),
+        answer(outcome="notAttempted", detail="open"),
         [NotAttempted(step="payment", attempt=1, cause=not_attempted("open"))],
     ),
     "undone": (
@@ -392,7 +392,7 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
     order = claimed()
     payment = steps.with_rules(order.step("payment"), on_failure=OnFailure.UNDO)
     order = orders.with_steps(order, payment)
-    change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
+    change = scheduler.receive(order, answer(outcome="failed", detail="declined"), NOW)
     requested = UndoRequested(step="payment", cause=refusal("declined"))
     assert change.entry.events == (
         StepFailed(step="payment", attempt=1, cause=refusal("declined")),
@@ -407,7 +407,7 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
 @pytest.mark.proves("UND-4")
 def test_an_undo_that_was_not_tried_stays_one():
     """It waits for its turn, and is not done instead."""
-    reply = answer(action="undo", attempt=2, outcome="notAttempted", reason="open")
+    reply = answer(action="undo", attempt=2, outcome="notAttempted", detail="open")
     (step,) = scheduler.receive(undoing(), reply, NOW, capacity={}).after.steps
     waits = UndoPending(BackingOff(NOW + SHORTEST))
     assert (step.state, step.counts.attempts) == (waits, 2)
@@ -417,7 +417,7 @@ def test_an_undo_that_was_not_tried_stays_one():
 def test_an_order_that_is_put_back_says_until_when():
     """Until the first of its steps may begin again."""
     order = claimed()
-    reply = answer(outcome="notAttempted", reason="busy", retry_after=30.0)
+    reply = answer(outcome="notAttempted", detail="busy", retry_after=30.0)
     until = NOW + seconds(30)
     assert scheduler.receive(order, reply, NOW).entry.events[-1] == Requeued(until=until)
     at_once = reply.model_copy(update={"retry_after": 0})

@@ -278,7 +278,7 @@ async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error
     world = World()
     await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
-    await world.scheduler.receive(answer(outcome="failed", reason="declined"), "payment")
+    await world.scheduler.receive(answer(outcome="failed", detail="declined"), "payment")
     request = OperatorRequest(operator="grace", note="asked")
     await world.scheduler.unit_of_work.run(
         ORDER_ID, lambda order, now: erase(order, request, PAYLOAD, now)

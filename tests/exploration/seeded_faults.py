@@ -37,7 +37,7 @@ from engine.domain.errors import (
     TransientError,
 )
 from engine.domain.events import Claimed, ExternalEventRecorded, StepCompleted
-from engine.domain.messages import AgentReply, BusMessage
+from engine.domain.messages import BusMessage, ReplyMessage
 from engine.domain.orders import InError, OrderAggregate, Pending, Processed
 from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.steps import Step, StepIn
@@ -138,7 +138,7 @@ original_proceed = Proceed.__call__
 original_requests = Proceed._requests
 original_recovered = supervisor_rules.recover
 original_end_anew = drafts.end
-original_to_bus = AgentReply.to_bus
+original_to_bus = ReplyMessage.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = work_index.overdue
 original_why_invalid = reply_decisions._why_invalid
@@ -564,7 +564,7 @@ def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
 
 def answers_without_a_time_to_live() -> AbstractContextManager[Any]:
     return patch.object(
-        AgentReply, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None)
+        ReplyMessage, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None)
     )
 
 
@@ -882,7 +882,7 @@ def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:
         message = original_to_bus(self, agent, now)
         return replace(message, time_to_live=None) if agent == "payment-backup" else message
 
-    return patch.object(AgentReply, "to_bus", to_bus)
+    return patch.object(ReplyMessage, "to_bus", to_bus)
 
 
 def charges_what_nobody_has_begun() -> AbstractContextManager[Any]:

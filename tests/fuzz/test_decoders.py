@@ -20,7 +20,7 @@ from engine.domain.causes import Cause
 from engine.domain.effects import RequestKey
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import SCHEMA_VERSION
-from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission, decode
+from engine.domain.messages import REPLIES, AgentRequest, OrderReady, Submission, decode
 from engine.domain.orders import Hold, InError, Pending, Processing
 from engine.domain.states import STATES, SkipReason
 from engine.domain.statuses import Outcome
@@ -56,7 +56,7 @@ MODELS = (
     Content,
     OrderReady,
     AgentRequest,
-    AgentReply,
+    *REPLIES.values(),
     QueuedEvent,
     OperatorRequest,
     BulkRequest,
@@ -85,14 +85,20 @@ EXAMPLES = {
         "completeBy": "2026-01-31T08:15:00Z",
         "content": {},
     },
-    AgentReply: {
-        "orderId": ORDER_ID,
-        "step": "payment",
-        "action": "do",
-        "attempt": 1,
-        "outcome": "completed",
-        "completeBy": "2026-01-31T08:15:00Z",
-        "result": {"a": 1},
+    **{
+        kind: {
+            "schemaVersion": 2,
+            "orderId": ORDER_ID,
+            "step": "payment",
+            "action": "do",
+            "attempt": 1,
+            "outcome": outcome,
+            "completeBy": "2026-01-31T08:15:00Z",
+            "result": {"a": 1},
+            "origin": "service",
+            "reason": "busy",
+        }
+        for outcome, kind in REPLIES.items()
     },
     QueuedEvent: {"orderId": ORDER_ID, "step": "payment", "answer": {"a": None}},
     OperatorRequest: {"operator": "grace", "note": "mended"},

@@ -157,7 +157,7 @@ def test_an_order_is_built_as_an_answer_leaves_it():
     done = scheduler.receive(claimed(), answer(result={"reference": "r"}), NOW).after
     completed = steps.completed(orders.processing().steps[0], result={"reference": "r"})
     same(orders.processed(steps=[completed]), done)
-    refused = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
+    refused = scheduler.receive(claimed(), answer(outcome="failed", detail="no"), NOW).after
     same(orders.in_error(steps=[steps.failed(reason="no")]), refused)
     same(orders.in_error(reason="no"), refused)
 
@@ -189,7 +189,7 @@ def test_an_order_is_built_as_the_request_to_undo_it_leaves_it():
         orders.in_error(steps=[steps.undone(done)], outcome=Outcome.UNDONE),
         scheduler.receive(undo, gone, NOW).after,
     )
-    stuck = answer(outcome="failed", action="undo", attempt=2, reason="gone")
+    stuck = answer(outcome="failed", action="undo", attempt=2, detail="gone")
     undo_failed = steps.with_counts(steps.undo_failed(done, reason="gone"), attempts=2)
     same(
         orders.in_error(steps=[undo_failed], outcome=Outcome.UNDO_INCOMPLETE),

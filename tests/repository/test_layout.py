@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 import engine.storage
 from development.stack import LAYOUT, ROWS
 from engine.domain.history import TAGS
-from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission
+from engine.domain.messages import REPLIES, AgentRequest, OrderReady, Submission
 from engine.storage.tables import RowMapper
 
-MESSAGES = (Submission, OrderReady, AgentRequest, AgentReply)
+MESSAGES = (Submission, OrderReady, AgentRequest, *REPLIES.values())
 WORDS = {"description", "title"}
 """What a schema says for people."""
 

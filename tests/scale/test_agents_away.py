@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from engine.decisions.transitions import HistoryEntry
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import QueueRefusedError
 from engine.domain.statuses import ProcessState
 from scheduler.admission.adaptive import PROBE_REQUESTS
@@ -146,9 +147,9 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_has_one_early_al
             refused = answer_to(
                 request,
                 "notAttempted",
-                reason="open",
+                detail="open",
                 retry_after=60.0,
-                circuit_open=True,
+                reason=NotAttemptedReason.CIRCUIT_OPEN,
                 instance="a",
             )
             await app.engine.scheduler.receive(refused, "payment")
@@ -182,9 +183,9 @@ async def _time_of(count, *, is_broken):
                 no = answer_to(
                     request,
                     "notAttempted",
-                    reason="open",
+                    detail="open",
                     retry_after=30.0,
-                    circuit_open=True,
+                    reason=NotAttemptedReason.CIRCUIT_OPEN,
                     instance="broken",
                 )
                 await app.engine.scheduler.receive(no, "payment")

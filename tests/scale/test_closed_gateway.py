@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from engine.azure.remote import HttpRemoteService
-from engine.domain.errors import TransientError
-from engine.domain.messages import AgentReply, decode, responses_queue
+from engine.domain.errors import GatewayError, TransientError
+from engine.domain.messages import decode_reply, responses_queue
 from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome, ProcessState
@@ -90,9 +90,7 @@ class Street:
     def _replies(self):
         """Take the replies of the one that stands behind the gateway out of their queue."""
         bus, queue = self.world.parts.bus, responses_queue("inventory")
-        replies = [
-            decode(AgentReply, message.body) for message in bus.sent if message.queue == queue
-        ]
+        replies = [decode_reply(message.body) for message in bus.sent if message.queue == queue]
         bus.sent = [message for message in bus.sent if message.queue != queue]
         return replies
 
@@ -155,7 +153,7 @@ def charge(sale: Sale) -> Sale:
 
 
 SALES = application(SALE, agents=[BANK, STOCK], sample=Sale(item="tea"))
-FAULTS = {"turned away": TransientError("404", by_gateway=True), "down": TransientError("503")}
+FAULTS = {"turned away": GatewayError("404"), "down": TransientError("503")}
 
 
 @pytest.mark.proves("SUP-3", "ALR-1")

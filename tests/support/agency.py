@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from engine.domain.messages import AgentReply, AgentRequest
+from engine.domain.messages import AgentRequest, decode_reply
 from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.builders import NOW, TIMEOUT, orders, scheduler, seconds, steps
@@ -47,9 +47,7 @@ class Agency:
         self.now += seconds(time)
 
     def replies(self):
-        return [
-            (m.correlation_id, AgentReply.model_validate_json(m.body)) for m in self.parts.bus.sent
-        ]
+        return [(m.correlation_id, decode_reply(m.body)) for m in self.parts.bus.sent]
 
     async def agent_health(self):
         """What the agent says of itself."""

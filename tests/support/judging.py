@@ -82,7 +82,7 @@ class Case:
         return self.reply(name, "completed", capacity, result=result)
 
     def refused(self, name, reason="no", **more):
-        return self.reply(name, "failed", reason=reason, **more)
+        return self.reply(name, "failed", detail=reason, **more)
 
     def expire(self):
         """The time of the running steps is up, and the supervisor looks."""

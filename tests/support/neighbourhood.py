@@ -10,7 +10,7 @@ from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
-from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, OrderReady, decode
+from engine.domain.messages import SCHEDULER_REQUESTS, OrderReady, decode, decode_reply
 from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.runtime.functions import skip_overlapping_runs
@@ -230,7 +230,7 @@ class Street(Scheduling):
             if message.queue == SCHEDULER_REQUESTS:
                 self.orders_ready.append(decode(OrderReady, message.body))
             elif message.queue.endswith("-responses"):
-                self.replies.append(decode(AgentReply, message.body))
+                self.replies.append(decode_reply(message.body))
             else:
                 self.parts.bus.sent.append(message)
 

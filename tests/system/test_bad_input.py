@@ -234,7 +234,7 @@ def reply(order_id, **changes):
         "outcome": "completed",
         "completeBy": (datetime.now(UTC) + timedelta(minutes=5)).isoformat(),
     }
-    return json.dumps({"schemaVersion": 1, **named, **content, **changes})
+    return json.dumps({"schemaVersion": 2, **named, **content, **changes})
 
 
 BAD_MESSAGES = {

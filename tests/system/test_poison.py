@@ -181,7 +181,9 @@ async def test_a_reply_put_back_is_known_by_what_it_names(client, poison):
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
     named["completeBy"] = (datetime.now(UTC) + timedelta(seconds=30)).isoformat()
     message_id = await poison.keep(
-        "payment-responses", named | {"outcome": "failed", "reason": "no"}, correlation
+        "payment-responses",
+        named | {"outcome": "failed", "origin": "service", "detail": "no"},
+        correlation,
     )
     assert await poison.act("redrive", "payment-responses", message_id) == 202
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from bench.workflows import MEASURED
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.events import (
     Claimed,
     HistoryEvent,
@@ -14,7 +15,7 @@ from engine.domain.events import (
     Submitted,
     UnknownEvent,
 )
-from engine.domain.messages import AgentReply, AttemptMessage, request_id_of
+from engine.domain.messages import REPLIES, AgentReply, AttemptMessage, request_id_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
@@ -126,16 +127,23 @@ acting_rules = ActingRules(
 )
 
 
+OF_OUTCOME: Mapping[ReplyOutcome, Mapping[str, Any]] = {
+    ReplyOutcome.FAILED: {"origin": FailureOrigin.SERVICE},
+    ReplyOutcome.NOT_ATTEMPTED: {"reason": NotAttemptedReason.BUSY},
+}
+
+
 def answer(step: str = "payment", outcome: str = "completed", **more: Any) -> AgentReply:
     """What an agent says of the first attempt to do a step, unless the test says otherwise."""
-    return AgentReply(
+    known = ReplyOutcome(outcome)
+    return REPLIES[known](
         **{
             "order_id": ORDER_ID,
             "step": step,
             "action": "do",
             "attempt": 1,
-            "outcome": outcome,
             "complete_by": NOW + TIMEOUT,
+            **OF_OUTCOME.get(known, {}),
         }
         | more
     )

@@ -6,7 +6,7 @@ import pytest
 
 from agents import rules
 from agents.circuit_breaker import CircuitBreaker
-from engine.domain.errors import NotTriedError, RejectedError, TransientError
+from engine.domain.errors import NotAttemptedError, RejectedError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 from tests.support.builders import NOW, ORDER_ID
 from tests.support.clocks import Clock
@@ -58,7 +58,7 @@ def test_it_opens_when_one_order_after_another_fails(circuit, clock):
     """Then no call is made, and whoever asks hears when to come again."""
     opened(circuit)
     assert circuit.open_until - clock() == OPEN_FOR
-    with pytest.raises(NotTriedError) as refused:
+    with pytest.raises(NotAttemptedError) as refused:
         call(circuit, "another")
     assert refused.value.retry_after == OPEN_FOR
 
@@ -98,7 +98,7 @@ def test_one_call_tries_and_closes_the_circuit_for_all(circuit, clock):
     """When the time is over: one at a time, the others wait for what becomes of it."""
     opened(circuit)
     clock.now += OPEN_FOR
-    with circuit.guard("tries"), pytest.raises(NotTriedError):
+    with circuit.guard("tries"), pytest.raises(NotAttemptedError):
         call(circuit, "too early")
     assert circuit.open_until is None
     call(circuit, "after")
@@ -128,7 +128,7 @@ def test_a_call_that_was_under_way_lets_no_second_one_try(clock):
     opened(circuit)
     with circuit.guard("tries"):
         under_way.__exit__(TransientError, TransientError("503"), None)
-        with pytest.raises(NotTriedError):
+        with pytest.raises(NotAttemptedError):
             call(circuit, "too early")
 
 
@@ -163,7 +163,7 @@ def test_it_stays_open_no_longer_than_a_reply_can_say(clock):
     for _ in range(8):
         clock.now = circuit.open_until
         fail(circuit, "try")
-    with pytest.raises(NotTriedError) as turned_away:
+    with pytest.raises(NotAttemptedError) as turned_away:
         circuit.admit()
     reply = rules.not_attempted(REQUEST, turned_away.value, was_called=False, was_deferred=False)
     assert reply.retry_after == MAX_RETRY_AFTER_SECONDS

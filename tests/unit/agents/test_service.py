@@ -9,9 +9,12 @@ import pytest
 from azure.functions.servicebus import ServiceBusMessage
 
 from agents.triggers import agent_functions
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason
 from engine.domain.errors import (
     AnswersLaterError,
-    NotTriedError,
+    InvalidRequestError,
+    InvalidResultError,
+    NotAttemptedError,
     RejectedError,
     ThrottledError,
     TransientError,
@@ -98,14 +101,21 @@ async def test_a_request_that_arrives_expired_is_dropped_without_a_call(early):
 
 
 @pytest.mark.proves("AGT-6")
-@pytest.mark.parametrize("for_operator", [False, True])
-async def test_a_refusal_is_answered_at_once_with_the_reason(for_operator):
-    """It is not retried; if it is no word of the service, the reply says that an operator has to see to it."""
-    agency = Agency(RejectedError("card declined", for_operator=for_operator))
+@pytest.mark.parametrize(
+    ("kind", "origin"),
+    [
+        (RejectedError, FailureOrigin.SERVICE),
+        (InvalidRequestError, FailureOrigin.REQUEST),
+        (InvalidResultError, FailureOrigin.RESULT),
+    ],
+)
+async def test_a_failure_is_answered_at_once_with_its_origin(kind, origin):
+    """It is not retried."""
+    agency = Agency(kind("card declined"))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.reason) == ("failed", "card declined")
-    assert (reply.for_operator, len(agency.remote.calls)) == (for_operator, 1)
+    assert (reply.outcome, reply.detail) == ("failed", "card declined")
+    assert (reply.origin, len(agency.remote.calls)) == (origin, 1)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +167,9 @@ async def test_a_call_that_is_accepted_closes_the_circuit():
 
 @pytest.mark.proves("AGT-10")
 @pytest.mark.parametrize(
-    "failures", [[], [RejectedError("no")], [NotTriedError("busy", seconds(1))]], ids=str
+    "failures",
+    [[], [RejectedError("no")], [NotAttemptedError(NotAttemptedReason.BUSY, "busy", seconds(1))]],
+    ids=str,
 )
 async def test_a_reply_says_which_instance_says_it(failures):
     """So that the word of one instance may be taken for that instance's alone."""
@@ -174,10 +186,17 @@ async def test_a_reply_says_which_instance_says_it(failures):
     [
         ([RejectedError("no")], "failed", False),
         ([TransientError("timed out"), RejectedError("no")], "failed", True),
-        ([RejectedError("too long", in_doubt=True)], "failed", True),
-        ([NotTriedError("busy", seconds(1))], "notAttempted", False),
-        ([TransientError("timed out"), NotTriedError("busy", seconds(1))], "notAttempted", True),
-        ([ThrottledError("503", seconds(1), in_doubt=True)], "notAttempted", True),
+        ([InvalidResultError("too long")], "failed", True),
+        ([NotAttemptedError(NotAttemptedReason.BUSY, "busy", seconds(1))], "notAttempted", False),
+        (
+            [
+                TransientError("timed out"),
+                NotAttemptedError(NotAttemptedReason.BUSY, "busy", seconds(1)),
+            ],
+            "notAttempted",
+            True,
+        ),
+        ([ThrottledError("503", seconds(1))], "notAttempted", True),
     ],
     ids=[
         "refused",
@@ -200,7 +219,7 @@ async def test_a_call_without_an_answer_leaves_the_step_in_doubt(answers, outcom
 @pytest.mark.parametrize("again", [False, True])
 async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
     """A process that ended may have called for it: it is too late to call, so it is in doubt."""
-    agency = Agency(NotTriedError("busy", seconds(1)))
+    agency = Agency(NotAttemptedError(NotAttemptedReason.BUSY, "busy", seconds(1)))
     await agency.agent.handle(agency.request, again=again)
     agency.now = agency.request.complete_by - MARGIN - seconds(0.001)
     await agency.agent.handle(agency.request, again=again)
@@ -244,7 +263,7 @@ async def test_a_request_that_meets_an_open_circuit_goes_back_untried():
     await agency.agent.handle(agency.request)
     assert agency.remote.calls == []
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.circuit_open, reply.throttled) == ("notAttempted", True, False)
+    assert (reply.outcome, reply.reason) == ("notAttempted", "circuit-open")
     assert 0 < reply.retry_after <= OPEN_FOR.total_seconds() + 1
 
 

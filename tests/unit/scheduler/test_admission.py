@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
 from engine.storage.agent_health import (
@@ -318,13 +319,19 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
     """Another instance goes on, unless the service itself asks to be left alone."""
     report = health(agent="third", instance="b", at=NOW + seconds(1))
     turned_away = partial(
-        answer, outcome="notAttempted", retry_after=30.0, circuit_open=True, instance="a"
+        answer,
+        outcome="notAttempted",
+        retry_after=30.0,
+        reason=NotAttemptedReason.CIRCUIT_OPEN,
+        instance="a",
     )
     admission.look(reports=[report])
     admission.add_reports(health_from_reply(turned_away(), "third", admission.clock()))
     assert "stock" in admission.capacity_for()
     admission.add_reports(
-        health_from_reply(turned_away(throttled=True), "third", admission.clock())
+        health_from_reply(
+            turned_away(reason=NotAttemptedReason.THROTTLED), "third", admission.clock()
+        )
     )
     assert "stock" not in admission.capacity_for()
 
@@ -332,7 +339,12 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
 @pytest.mark.proves("AGT-8")
 def test_a_reply_says_of_its_agent_what_it_carries():
     """The instance, and how long it makes no calls."""
-    turned_away = answer(outcome="notAttempted", circuit_open=True, retry_after=5.0, instance="a")
+    turned_away = answer(
+        outcome="notAttempted",
+        reason=NotAttemptedReason.CIRCUIT_OPEN,
+        retry_after=5.0,
+        instance="a",
+    )
     assert health_from_reply(turned_away, "third", NOW) == (
         AgentHealth(agent="third", instance="a", at=NOW, open_until=NOW + seconds(5)),
     )
@@ -345,7 +357,12 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     admission = Believing()
     admission.add_reports(
         health_from_reply(
-            answer(outcome="notAttempted", retry_after=5.0, circuit_open=True, instance="a"),
+            answer(
+                outcome="notAttempted",
+                retry_after=5.0,
+                reason=NotAttemptedReason.CIRCUIT_OPEN,
+                instance="a",
+            ),
             "third",
             admission.clock(),
         )
@@ -361,7 +378,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
 def test_the_next_report_of_an_instance_replaces_the_one_before(admission):
     """The service asks for nothing any more: nobody waits out the time it asked for before."""
     reply = answer(
-        outcome="notAttempted", retry_after=30.0, circuit_open=True, throttled=True, instance="a"
+        outcome="notAttempted", retry_after=30.0, reason=NotAttemptedReason.THROTTLED, instance="a"
     )
     admission.add_reports(health_from_reply(reply, "third", admission.clock()))
     assert "stock" not in admission.capacity_for()

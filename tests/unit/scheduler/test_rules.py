@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from engine.decisions.transitions import NotClaimed, Note
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
@@ -34,7 +35,7 @@ from tests.support.builders import (
 )
 
 COMPLETED = answer(result={"reference": "p-1"})
-FAILED = answer(outcome="failed", reason="card declined")
+FAILED = answer(outcome="failed", detail="card declined")
 
 
 @pytest.mark.proves("SCH-2", "SCH-3")
@@ -159,7 +160,7 @@ def test_every_late_reply_is_noted_once():
         COMPLETED,
         answer(result={"reference": "p-2"}),
         FAILED,
-        answer(outcome="failed", reason="no such card"),
+        answer(outcome="failed", detail="no such card"),
     ]
     notes = [scheduler.receive(order, reply, NOW) for reply in replies]
     assert all(isinstance(note, Note) for note in notes)
@@ -203,7 +204,7 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
 @pytest.mark.proves("AGT-8")
 def test_a_step_that_was_not_tried_waits_without_a_failure():
     """`notAttempted` puts the order back for the time that it names, and counts nothing (engine 2)."""
-    reply = answer(outcome="notAttempted", retry_after=30, reason="no place")
+    reply = answer(outcome="notAttempted", retry_after=30, detail="no place")
     change = scheduler.receive(claimed(), reply, NOW)
     after, step = change.after, change.after.step("payment")
     assert after.state == Pending()
@@ -219,7 +220,7 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
     """A call before had no answer: that there was no other call says nothing of its effect."""
     order = claimed()
     for attempt, doubt in ((1, True), (2, False)):
-        says = {"outcome": "notAttempted", "retry_after": 0, "reason": "circuit open"}
+        says = {"outcome": "notAttempted", "retry_after": 0, "detail": "circuit open"}
         reply = answer(attempt=attempt, in_doubt=doubt, **says)
         waiting = scheduler.receive(order, reply, NOW).after
         assert isinstance(waiting.step("payment").effect, InDoubt)
@@ -239,7 +240,12 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
 @pytest.mark.proves("AGT-8", "AGT-10")
 def test_a_step_that_was_not_tried_goes_to_another_agent():
     """It does not wait for a circuit of the first one, and has the same key."""
-    reply = answer(outcome="notAttempted", retry_after=30, reason="open", circuit_open=True)
+    reply = answer(
+        outcome="notAttempted",
+        retry_after=30,
+        detail="open",
+        reason=NotAttemptedReason.CIRCUIT_OPEN,
+    )
     waiting = scheduler.receive(claimed(), reply, NOW, {"payment": ("payment-backup",)}).after
     assert waiting.derived.not_before == NOW + SHORTEST
     change = scheduler.claim(waiting, NOW + SHORTEST, {"payment": ("payment-backup",)})

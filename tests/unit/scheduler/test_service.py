@@ -10,6 +10,7 @@ import pytest
 from bootstrap.engine import REQUESTS_PER_CALL
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import ConflictError
 from engine.domain.keys import bucket_of, buckets
 from engine.domain.messages import OrderReady, decode
@@ -372,7 +373,10 @@ async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, 
 # Circuits
 
 OPEN_FOR = timedelta(seconds=30)
-OPENED = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
+OPENED = {
+    "reason": NotAttemptedReason.CIRCUIT_OPEN,
+    "retry_after": OPEN_FOR.total_seconds(),
+}
 
 
 @pytest.mark.proves("AGT-8")

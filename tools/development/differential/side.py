@@ -28,9 +28,10 @@ from engine.decisions.results import checked
 from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
-from engine.domain.messages import AgentReply, BusMessage, decode
+from engine.domain.messages import BusMessage, decode_reply
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import actions, decide
@@ -113,7 +114,7 @@ class Side:
         self, before: OrderAggregate, move: Json, now: datetime
     ) -> Transition | Note | NotClaimed | None:
         """Let a scheduler receive a reply."""
-        reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **_reply(move["reply"])}))
+        reply = decode_reply(json.dumps({"schemaVersion": 2, **_reply(move["reply"])}))
         scheduler = self._scheduler(move["by"])
         return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
@@ -367,15 +368,24 @@ def _action(name: str) -> OperatorAction:
     return BY_NAME[FORMER_ACTIONS.get(name, name)]
 
 
-FORMER_NAMES = {"asked": "throttled", "accepted": "deferred"}
-"""Fields of a reply by the names that they have in courses."""
-
-
 def _reply(move: Json) -> Json:
     """Return a reply of a course in the form of this tree's messages."""
-    reply = {FORMER_NAMES.get(name, name): value for name, value in move.items()}
-    is_former = reply.get("outcome") == "notTried"
-    return {**reply, "outcome": "notAttempted"} if is_former else reply
+    reply = {**move, "detail": move.get("reason", "")}
+    match move:
+        case {"outcome": "failed"}:
+            origin = FailureOrigin.REQUEST if move.get("forOperator") else FailureOrigin.SERVICE
+            return {**reply, "origin": origin}
+        case {"outcome": "notTried"}:
+            outcome = ReplyOutcome.DEFERRED if move.get("accepted") else ReplyOutcome.NOT_ATTEMPTED
+            return {**reply, "outcome": outcome, "reason": _reason(move)}
+    return reply
+
+
+def _reason(move: Json) -> NotAttemptedReason:
+    if move.get("asked"):
+        return NotAttemptedReason.THROTTLED
+    is_open = move.get("circuitOpen")
+    return NotAttemptedReason.CIRCUIT_OPEN if is_open else NotAttemptedReason.BUSY
 
 
 def _health(facts: Json, now: datetime) -> AgentHealth:

@@ -290,7 +290,7 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
         change = scheduler.claim(after, NOW + seconds(60))
     else:
         again = {"retry_after": 1} if how == "notAttempted" else {}
-        change = answered(after, "payment", how, reason="no", **again)
+        change = answered(after, "payment", how, detail="no", **again)
     assert isinstance(change.after.step("payment").state, Undoing)
     assert requested(change) == {("stock", "undo"), ("payment", "undo")}
 
@@ -307,7 +307,7 @@ def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_
         after = supervisor.recover(after, timed_out(after)).after
         after = scheduler.claim(after, NOW + seconds(60)).after
     else:
-        after = answered(after, "payment", how, reason="no").after
+        after = answered(after, "payment", how, detail="no").after
     assert after.state == InError(Outcome.UNDONE)
 
 

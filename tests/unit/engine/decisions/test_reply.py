@@ -7,11 +7,12 @@ import pytest
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
+from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.causes import Cause, Code
 from engine.domain.derive import changed
 from engine.domain.effects import Done, InDoubt
 from engine.domain.errors import NewerWorkflowError
-from engine.domain.messages import AgentReply
+from engine.domain.messages import REPLIES
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     BackingOff,
@@ -39,9 +40,15 @@ BANK = {"bank": agent("bank", remembers_refusals=True, answer_within=HOUR)}
 REMEMBERS = scheduler(KEEPS, agents=BANK)
 
 
+OF_OUTCOME = {
+    "failed": {"origin": FailureOrigin.SERVICE},
+    "notAttempted": {"reason": NotAttemptedReason.BUSY},
+}
+
+
 def reply(outcome="completed", **changes):
     own = {"order_id": ORDER_ID, "step": "pay", "action": "do", "attempt": 1, "complete_by": UP}
-    return AgentReply(outcome=outcome, **own | changes)
+    return REPLIES[ReplyOutcome(outcome)](**own | OF_OUTCOME.get(outcome, {}) | changes)
 
 
 DONE = reply()
@@ -97,7 +104,7 @@ def test_refused_replies_are_the_same_by_what_they_say():
     one = note(result={"amount": 10, "reference": "r"})
     assert note(result={"reference": "r", "amount": 10.0}) == one
     assert note(result={"reference": "r", "amount": "10"}) != one
-    assert note(reason="None") != note()
+    assert note(outcome="failed", detail="None") != note(outcome="failed")
 
 
 def test_a_reply_in_the_tolerance_counts():
@@ -118,7 +125,7 @@ def test_only_a_newer_app_can_act_on_a_reply_for_its_workflow():
 
 def test_a_refusal_gives_the_order_up():
     """SCH-8; an order goes on without an optional step (SCH-13)."""
-    failed = received(reply=reply("failed", reason="card declined"))
+    failed = received(reply=reply("failed", detail="card declined"))
     assert only_step(failed).cause.facts["detail"] == "card declined"
     assert failed.after.state == InError(Outcome.FAILED)
     assert cause_of(failed) == only_step(failed).cause
@@ -130,9 +137,9 @@ def test_a_refusal_gives_the_order_up():
 def test_the_cause_of_a_refusal_has_the_type_and_the_code_of_the_service():
     """They name the group of the cause; a gateway's word is none of the service."""
     named = {"type": "card_error", "code": "expired"}
-    refused = only_step(received(reply=reply("failed", reason="no", **named)))
+    refused = only_step(received(reply=reply("failed", detail="no", **named)))
     assert refused.cause.facts == {"detail": "no", **named}
-    gateway = received(reply=reply("failed", reason="no", for_operator=True, **named))
+    gateway = received(reply=reply("failed", detail="no", origin=FailureOrigin.REQUEST, **named))
     assert only_step(gateway).cause.facts == {"detail": "no"}
     assert cause_of(gateway) == only_step(gateway).cause
     silent = only_step(received(reply=reply("failed")))
@@ -141,10 +148,10 @@ def test_the_cause_of_a_refusal_has_the_type_and_the_code_of_the_service():
 
 def test_a_refusal_is_for_good_where_the_service_remembers_it():
     """AGT-3: it is the service's own word."""
-    failed = reply("failed", reason="no")
+    failed = reply("failed", detail="no")
     assert only_step(received(by=REMEMBERS, reply=failed)).effect.refused_for_good
     assert not only_step(received(reply=failed)).effect.refused_for_good
-    gateway = reply("failed", reason="404", for_operator=True, in_doubt=True)
+    gateway = reply("failed", detail="404", origin=FailureOrigin.REQUEST, in_doubt=True)
     decided = only_step(received(by=REMEMBERS, reply=gateway))
     assert decided.effect == InDoubt(key=KEY)
     assert (decided.cause.code, decided.state.operator_decides) == (Code.CALL_REJECTED, True)
@@ -160,23 +167,25 @@ def test_a_result_that_cannot_be_kept_is_no_refusal():
 
 def test_accepted_work_is_requested_again():
     """AGT-11: until the time that the agent declares."""
-    accepted = reply("notAttempted", deferred=True, retry_after=3600.0)
+    accepted = reply("deferred", retry_after=3600.0)
     deferred = received(by=REMEMBERS, reply=accepted)
     assert only_step(deferred).state == Deferred(LATER)
     assert only_step(deferred).answer_by == LATER
     assert deferred.after.state == Pending()
     assert kinds(deferred) == [e.AttemptDeferred, e.Requeued]
     assert not only_step(deferred).effect.unanswered
-    accepted = reply("notAttempted", deferred=True, retry_after=3600.0, in_doubt=True)
+    accepted = reply("deferred", retry_after=3600.0, in_doubt=True)
     assert only_step(received(by=REMEMBERS, reply=accepted)).effect.unanswered
 
 
 def test_a_request_that_was_not_made_comes_again():
     """AGT-8: after the pause that the agent names, but for that of one instance's circuit."""
-    waits = received(reply=reply("notAttempted", reason="busy", retry_after=3600.0))
+    waits = received(reply=reply("notAttempted", detail="busy", retry_after=3600.0))
     assert only_step(waits).state == BackingOff(LATER)
     assert kinds(waits) == [e.NotAttempted, e.Requeued]
-    circuit = reply("notAttempted", reason="open", retry_after=3600.0, circuit_open=True)
+    circuit = reply(
+        "notAttempted", detail="open", retry_after=3600.0, reason=NotAttemptedReason.CIRCUIT_OPEN
+    )
     assert only_step(received(reply=circuit)).not_before < LATER
 
 

@@ -16,7 +16,8 @@ from engine.alerts import events as alerts
 from engine.decisions.requests import _without
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.workflow import Workflows
-from engine.domain.errors import AcceptedError, InvalidError, NotTriedError
+from engine.domain.attempts import NotAttemptedReason
+from engine.domain.errors import DeferredError, InvalidError, NotAttemptedError
 from engine.domain.events import SubmissionRefused
 from engine.domain.keys import (
     bucket_of,
@@ -197,7 +198,7 @@ def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():
 
 def test_what_may_come_again_at_once_is_not_put_off():
     """Not even for a second."""
-    busy = NotTriedError("busy", timedelta())
+    busy = NotAttemptedError(NotAttemptedReason.BUSY, "busy", timedelta())
     reply = not_attempted(Agency().request, busy, was_called=False, was_deferred=False)
     assert reply.retry_after == 0
 
@@ -206,9 +207,9 @@ def test_what_may_come_again_at_once_is_not_put_off():
 @pytest.mark.parametrize("was_called", [True, False])
 def test_work_that_is_accepted_is_in_doubt_if_an_earlier_call_had_no_answer(was_called):
     """That call may have been another one, of which the service says nothing."""
-    later = AcceptedError(retry_after=seconds(5))
+    later = DeferredError(retry_after=seconds(5))
     reply = deferred(Agency().request, later, was_called=was_called)
-    assert (reply.deferred, reply.in_doubt) == (True, was_called)
+    assert (reply.outcome, reply.in_doubt) == ("deferred", was_called)
 
 
 @pytest.mark.proves("FLT-12")

@@ -12,7 +12,7 @@ from engine.azure.clock import utc_now
 from engine.azure.settings import Settings
 from engine.declarations.business import Application
 from engine.declarations.faults import Fault, FaultCode
-from engine.domain.messages import AgentReply, AgentRequest, OrderReady, decode
+from engine.domain.messages import AgentRequest, OrderReady, decode, decode_reply
 from engine.domain.statuses import ProcessState
 from engine.workflow import __main__, new
 from engine.workflow.new import NewBusinessError, create
@@ -86,7 +86,7 @@ async def deliver(app, parts, business):
             await agents[message.queue].handle(decode(AgentRequest, message.body))
         elif message.queue.endswith("-responses"):
             agent = message.queue.removesuffix("-responses")
-            await app.engine.scheduler.receive(decode(AgentReply, message.body), agent)
+            await app.engine.scheduler.receive(decode_reply(message.body), agent)
         else:
             await app.engine.scheduler.on_order_ready(decode(OrderReady, message.body))
 

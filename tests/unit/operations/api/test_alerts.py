@@ -101,7 +101,7 @@ async def fails(world, attempt):
     """The payment is declined, and the operators are told."""
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     due = (await world.order()).derived.complete_by
-    declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
+    declined = answer(outcome="failed", attempt=attempt, complete_by=due, detail="card declined")
     await world.scheduler.receive(declined, "payment")
     for event in await pending_events(world.store, "b03"):
         await world.alert_log.record(event)

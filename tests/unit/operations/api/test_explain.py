@@ -228,7 +228,7 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
 async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operator_can_do():
     """It was renamed without a new version: the steps of the order tell who needs it."""
     made = app(in_memory(clock=lambda: NOW))
-    failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
+    failed = scheduler.receive(claimed(), answer(outcome="failed", detail="no"), NOW).after
     named = steps.like(failed.step("payment"), "paid")
     order = orders.in_error(failed, steps=[named, steps.new("sent", uses=("paid",))])
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))

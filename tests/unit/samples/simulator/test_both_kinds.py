@@ -8,13 +8,13 @@ import pytest
 from agents.service import OVERDUE
 from engine.decisions.operator_actions import possible
 from engine.domain.causes import Code
-from engine.domain.errors import AcceptedError, RefusedError, RejectedError, TransientError
+from engine.domain.errors import DeferredError, RefusedError, RejectedError, TransientError
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
-    AgentReply,
     AgentRequest,
     OrderReady,
     decode,
+    decode_reply,
     requests_queue,
     responses_queue,
 )
@@ -52,7 +52,7 @@ class SimulatedRemote:
             case 200:
                 return answer.result
             case 202:
-                raise AcceptedError(answer.reason, retry_after=answer.retry_after)
+                raise DeferredError(answer.reason, retry_after=answer.retry_after)
             case 410 | 422:
                 raise RejectedError(answer.reason)
         raise TransientError(f"{answer.status} {answer.reason}")
@@ -63,7 +63,7 @@ class NeverDone:
 
     async def call(self, request, timeout_seconds):
         del request, timeout_seconds
-        raise AcceptedError("queued", retry_after=seconds(20))
+        raise DeferredError("queued", retry_after=seconds(20))
 
 
 class Everything:
@@ -108,7 +108,7 @@ class Everything:
         elif message.queue == requests_queue("payment"):
             await self.agent.handle(decode(AgentRequest, message.body))
         elif message.queue == responses_queue("payment"):
-            await self.app.engine.scheduler.receive(decode(AgentReply, message.body), "payment")
+            await self.app.engine.scheduler.receive(decode_reply(message.body), "payment")
 
     async def until(self, time):
         """Let the time pass, and sweep and poll at its end."""
