@@ -24,7 +24,7 @@ from engine.domain.messages import (
     utf16_units,
 )
 from engine.domain.steps import Step
-from engine.domain.submitted_order import OUTSIDE
+from engine.domain.submitted_order import EXTERNAL_PARTY
 
 MAX_PAYLOAD = 32 * 1024
 """The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
@@ -346,8 +346,8 @@ def _faults_of_names(agent: AgentDefinition) -> Iterator[Fault]:
         yield Fault(FaultCode.PATTERN_MISMATCH, field="name", value=agent.name, pattern=STEP_NAME)
     if requests_queue(agent.name) == SCHEDULER_REQUESTS:
         yield Fault(FaultCode.QUEUE_OF_SCHEDULER, queue=SCHEDULER_REQUESTS)
-    if agent.offers == OUTSIDE:
-        yield Fault(FaultCode.CAPABILITY_RESERVED, capability=OUTSIDE)
+    if agent.offers == EXTERNAL_PARTY:
+        yield Fault(FaultCode.CAPABILITY_RESERVED, capability=EXTERNAL_PARTY)
     if not re.fullmatch(STEP_NAME, agent.offers):
         yield Fault(
             FaultCode.PATTERN_MISMATCH, field="capability", value=agent.offers, pattern=STEP_NAME

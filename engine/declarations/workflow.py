@@ -14,7 +14,7 @@ from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import Step, StepIn, StepKind, StepRules
-from engine.domain.submitted_order import OUTSIDE, OnFailure, Order
+from engine.domain.submitted_order import OnFailure, Order
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
 """The longest timeout of one attempt.
@@ -59,8 +59,8 @@ def name_of(function: Callable[..., Any]) -> str:
 class StepDefinition:
     """The definition of one step: its service, its request, its predecessors and its rules.
 
-    A step with the capability `OUTSIDE` asks no agent: its request is a question to somebody
-    outside, `timeout` is how long an answer may take, and `threshold` how often it is asked for.
+    An external step asks no agent: its request is a question to somebody outside, `timeout` is how
+    long an answer may take, and `threshold` how often it is asked for.
 
     If `timeout` or `threshold` is None, the setting of that name applies.
     """
@@ -68,8 +68,12 @@ class StepDefinition:
     name: str
     title: str = ""
     """What operators read beside the name; empty for the name alone."""
+    kind: StepKind = StepKind.SERVICE
     capability: str
-    """The capability that the step needs; an agent that offers it is found when the step starts."""
+    """The capability that the step needs; an agent that offers it is found when the step starts.
+
+    It is `EXTERNAL_PARTY` for an external step.
+    """
     operation: str
     """The operation of the agent's service that does the step."""
     request: Callable[[Order, Results], Mapping[str, Any]]
@@ -121,6 +125,11 @@ class StepDefinition:
     """The result fields that are personal data: they are erased with the order's."""
 
     @property
+    def is_external(self) -> bool:
+        """Whether an event from outside completes the step, and no agent."""
+        return self.kind is StepKind.EXTERNAL
+
+    @property
     def conditions(self) -> Mapping[str, Callable[[Order, Results], Any]]:
         """The functions that are evaluated when the step's turn comes, by field."""
         named = {"condition": self.condition, "start_at": self.start_at}
@@ -135,7 +144,7 @@ class StepDefinition:
         """Return the copy of the rules that an order keeps; the arguments are the settings."""
         cools_down = self.on_failure is OnFailure.COOLDOWN
         return StepRules(
-            kind=StepKind.EXTERNAL if self.capability == OUTSIDE else StepKind.AGENT,
+            kind=self.kind,
             capability=self.capability,
             title=self.title,
             timeout=self.timeout or timeout,
@@ -157,11 +166,12 @@ class StepDefinition:
         """Eight characters by which a changed definition is recognised.
 
         `request` is left out, since it may be corrected for orders in flight, and so are the check
-        of an answer and the title. Of a condition and of a start time the name counts.
+        of an answer and the title. The capability tells the kind. Of a condition and of a start
+        time the name counts.
         Default values are left out too, since a field that a later version of the app adds is no
         change.
         """
-        own = ("name", "title", "request", "read_answer")
+        own = ("name", "title", "kind", "request", "read_answer")
         compared = [field.name for field in fields(self) if field.name not in own]
         values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
@@ -195,7 +205,7 @@ class WorkflowDefinition:
     @property
     def waits_for_events(self) -> bool:
         """Whether one of its steps is answered from outside."""
-        return any(step.capability == OUTSIDE for step in self.steps)
+        return any(step.is_external for step in self.steps)
 
     def initial_steps(
         self,
@@ -277,7 +287,7 @@ def _faults(
     for name in definition.after:
         if name not in above:
             yield Fault(FaultCode.NOT_ABOVE, step=name)
-    if definition.capability == OUTSIDE:
+    if definition.is_external:
         yield from _faults_of_answer(definition)
     elif definition.capability not in capabilities:
         yield Fault(FaultCode.CAPABILITY_NOT_OFFERED, capability=definition.capability)
@@ -316,7 +326,7 @@ AT_MOST: Mapping[str, timedelta | int] = {
 
 
 def _out_of_bounds(definition: StepDefinition) -> Iterator[Fault]:
-    waits = {"timeout": LONGEST_WAIT} if definition.capability == OUTSIDE else {}
+    waits = {"timeout": LONGEST_WAIT} if definition.is_external else {}
     for name, most in {**AT_MOST, **waits}.items():
         value = getattr(definition, name)
         if value is None:

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime
 
 from engine.domain.causes import Cause
 from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import EXTERNAL_PARTY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +44,11 @@ class StepStarted(AttemptEvent):
     complete_by: AwareDatetime
     is_undo: bool = False
     generation: int = 0
+
+    @property
+    def is_external(self) -> bool:
+        """Whether an external event is awaited, and no request goes out (ANS-1)."""
+        return self.agent == EXTERNAL_PARTY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +94,11 @@ class AttemptExpired(AttemptEvent):
     """The number of this failure; None if no agent is known to have begun it."""
     fault: str = ""
     """The last fault that the agent reported of it; empty if it reported none."""
+
+    @property
+    def is_external(self) -> bool:
+        """Whether no external event came in time (ANS-2)."""
+        return self.agent == EXTERNAL_PARTY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

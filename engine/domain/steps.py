@@ -47,8 +47,8 @@ from engine.domain.submitted_order import OnFailure
 class StepKind(StrEnum):
     """Who completes a step."""
 
-    AGENT = "agent"
-    """An agent, which calls a service."""
+    SERVICE = "service"
+    """A service, which an agent calls."""
     EXTERNAL = "external"
     """An event from outside; no agent has a request (ANS-1)."""
 
@@ -57,9 +57,9 @@ class StepKind(StrEnum):
 class StepRules:
     """The rules of a step, copied from its definition when the order is recorded."""
 
-    kind: StepKind = StepKind.AGENT
+    kind: StepKind = StepKind.SERVICE
     capability: str
-    """The capability that an agent must offer (AGT-10); of an external step only a name."""
+    """The capability that an agent must offer (AGT-10); of an external step `EXTERNAL_PARTY`."""
     title: str = ""
     """What operators read beside the name; empty for the name alone."""
     timeout: timedelta

@@ -37,8 +37,8 @@ MAX_KEPT = 10_000
 ERASED = "erased"
 """The text in place of erased personal data."""
 
-OUTSIDE = "outside"
-"""The capability of a step that asks no agent: somebody outside answers, or its time is up."""
+EXTERNAL_PARTY = "outside"
+"""The name that an external step has in place of a capability, and its events of an agent."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

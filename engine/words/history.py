@@ -13,7 +13,6 @@ from engine.domain import events
 from engine.domain.causes import Cause
 from engine.domain.events import HistoryEvent
 from engine.domain.history import TAGS
-from engine.domain.submitted_order import OUTSIDE
 from engine.words.catalogue import text
 from engine.words.causes import last_answer, words_of
 from engine.words.values import clock
@@ -47,7 +46,7 @@ def words_of_event(event: HistoryEvent) -> str:
 
 
 def _step_started(event: events.StepStarted) -> str:
-    if event.capability == OUTSIDE:
+    if event.is_external:
         return ".external"
     return ".undo" if event.is_undo else ""
 
@@ -55,7 +54,7 @@ def _step_started(event: events.StepStarted) -> str:
 def _expired(event: events.AttemptExpired) -> str:
     if event.failure is None:
         return ".not-begun"
-    return ".external" if event.agent == OUTSIDE else ""
+    return ".external" if event.is_external else ""
 
 
 def _requeued(event: events.Requeued) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, name_of
-from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.domain.submitted_order import OnFailure
 
 ON_FAILURE = {
     OnFailure.ERROR: "",
@@ -30,7 +30,7 @@ WHOLE_DAYS = ", 0:00:00"
 
 def _words(step: StepDefinition) -> Iterator[str]:
     yield f"<b>{step.name}</b>"
-    if step.capability == OUTSIDE:
+    if step.is_external:
         yield f"answered from outside within {str(step.timeout).removesuffix(WHOLE_DAYS)}"
     else:
         yield f"{step.capability}: {step.operation}"

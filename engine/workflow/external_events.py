@@ -8,13 +8,14 @@ from typing import Any, TypedDict
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import ANSWER
 from engine.domain.messages import decode, json_text
-from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.domain.steps import StepKind
+from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.workflow.model import Model, recorded
 from engine.workflow.payload import mark_of, models_in
 from engine.workflow.services import Agent, Operation
 
 
-class ExternalParty(Agent, capability=OUTSIDE):
+class ExternalParty(Agent, capability=EXTERNAL_PARTY):
     """Stands for the sender of external events; no agent of an application is one."""
 
 
@@ -36,9 +37,13 @@ def operation_of(event: type[Model]) -> Operation[Any, Any]:
 
 
 def fields_of(event: type[Model]) -> Mapping[str, Any]:
-    """Return the fields of a definition that describe the event."""
+    """Return the fields of a definition by which an event of this model completes the step."""
     personal = (field.alias or name for name, field in event.model_fields.items() if mark_of(field))
-    return {"read_answer": reader(event), "personal": tuple(personal)}
+    return {
+        "kind": StepKind.EXTERNAL,
+        "read_answer": reader(event),
+        "personal": tuple(personal),
+    }
 
 
 def reader(event: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:

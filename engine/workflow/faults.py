@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
-from engine.domain.submitted_order import OUTSIDE, Order
+from engine.domain.submitted_order import Order
 from engine.workflow import external_events
 from engine.workflow.binding import kind_of, signature_of
 from engine.workflow.code import type_name
@@ -75,7 +75,7 @@ def _of_step(workflow: Workflow, step: Step) -> Iterator[Fault]:
         yield from (fault.within(name) for fault in _of_condition(workflow, step, name, function))
     yield from _of_operation(step.operation, signature)
     yield from _of_path(step.operation, None)
-    if step.operation.capability != OUTSIDE:
+    if not step.is_external:
         yield from _of_example(step.operation)
     if step.undo:
         yield from (fault.within("undo") for fault in _of_undo(step, step.undo, signature))
@@ -96,7 +96,7 @@ def _of_undo(
 
 def _of_answer(step: Step) -> Iterator[Fault]:
     """Yield the faults of what somebody outside answers."""
-    if step.operation.capability == OUTSIDE:
+    if step.is_external:
         faults = external_events.faults_of(step.operation.response)
         yield from (fault.within("answer") for fault in faults)
 

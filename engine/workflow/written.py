@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from engine.domain.steps import StepKind
 from engine.workflow.model import Model
 from engine.workflow.services import Operation, dashed
 
@@ -28,6 +29,11 @@ class Step:
     """Further fields of its definition."""
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions that are evaluated when its turn comes, by the field of its definition."""
+
+    @property
+    def is_external(self) -> bool:
+        """Whether an event from outside completes the step."""
+        return self.rules.get("kind") is StepKind.EXTERNAL
 
     @cached_property
     def name(self) -> str:

@@ -9,7 +9,6 @@ from engine.azure.settings import Settings
 from engine.declarations.business import AgentDefinition, Application, EndpointDefinition, offers_of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
-from engine.domain.submitted_order import OUTSIDE
 from samples.simulator.rules import filled
 
 Answer = Mapping[str, object]
@@ -174,7 +173,7 @@ class Deployment:
             return self.answers[step]
         found = [workflow.definition(step) for workflow in self.workflows.all]
         definitions = [definition for definition in found if definition is not None]
-        is_external = any(definition.capability == OUTSIDE for definition in definitions)
+        is_external = any(definition.is_external for definition in definitions)
         answer: dict[str, object] = {} if is_external else {"reference": "r"}
         for definition in definitions:
             answer |= {**dict.fromkeys(definition.result_fields, "r"), **self._example(definition)}

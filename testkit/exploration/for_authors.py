@@ -13,7 +13,6 @@ from engine.declarations.business import Application
 from engine.domain.errors import InvalidError
 from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
 from engine.domain.states import PATTERN_STATE, Skipped
-from engine.domain.submitted_order import OUTSIDE
 from testkit.exploration.deployment import (
     ANSWER,
     CUSTOMER_CANCEL,
@@ -203,7 +202,7 @@ def _check_answers(deployed: Deployment, workflow: str) -> None:
     faults: list[str] = []
     linked = {agent.offers for agent in deployed.agents.values() if deployed.calls_back(agent)}
     for step in deployed.workflows.latest(workflow).steps:
-        if step.capability in {OUTSIDE, *linked} and step.read_answer is not None:
+        if (step.is_external or step.capability in linked) and step.read_answer is not None:
             try:
                 step.read_answer(deployed.answer_of(step.name))
             except InvalidError as error:

@@ -34,7 +34,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import OrderStatus
 from engine.domain.steps import Counts
-from engine.domain.submitted_order import OUTSIDE, Order
+from engine.domain.submitted_order import EXTERNAL_PARTY, Order
 from engine.domain.work_index import WorkItemKind
 from engine.features.external_events import decide
 from engine.features.external_events.actions import extend_deadline
@@ -782,10 +782,10 @@ def test_the_engine_refuses_a_wait_without_time_or_answer_and_an_agent_of_that_n
     assert list(pivot.faults(())) == [Fault(FaultCode.EXTERNAL_AS_PIVOT, "step pictures")]
     assert definition.fingerprint == replace(definition, read_answer=dict).fingerprint
     assert "answered from outside within 5 days" in mermaid(ASKING.workflows.latest("asking"))
-    agent = replace(ASKING.agents[0], offers=OUTSIDE)
+    agent = replace(ASKING.agents[0], offers=EXTERNAL_PARTY)
     with pytest.raises(DeclarationError) as found:
         replace(ASKING, agents=(agent,)).check([agent])
-    reserved = Fault(FaultCode.CAPABILITY_RESERVED, agent.place, capability=OUTSIDE)
+    reserved = Fault(FaultCode.CAPABILITY_RESERVED, agent.place, capability=EXTERNAL_PARTY)
     assert reserved in found.value.faults
 
 

@@ -22,7 +22,7 @@ import click
 from development.differential.courses import Courses, wishes
 from engine.decisions.operator_actions import OperatorAction
 from engine.decisions.transitions import Transition
-from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import decide
 from engine.http.public_api import rules as customers
 from operations.api import copies, retention
@@ -78,7 +78,7 @@ def _step(definition):
     return {
         "name": definition.name,
         "capability": definition.capability,
-        "external": definition.capability == OUTSIDE,
+        "external": definition.is_external,
         "undo": definition.compensation is not None,
         "broken": definition.request is worlds._broken,
         "uses": definition.uses,

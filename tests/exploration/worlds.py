@@ -11,7 +11,8 @@ from engine.azure.settings import Settings
 from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.backoff import interval_after
-from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.domain.steps import StepKind
+from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.domain.work_index import IndexRow
 from scheduler.service import WAKE_UP_TIME
 from testkit.exploration.deployment import Deployment
@@ -242,7 +243,8 @@ def _wait(*after: str, attempts: int = 1, on_failure: OnFailure = OnFailure.UNDO
     """A step that somebody outside answers, or not."""
     return StepDefinition(
         name="w",
-        capability=OUTSIDE,
+        kind=StepKind.EXTERNAL,
+        capability=EXTERNAL_PARTY,
         operation="answer",
         request=_nothing,
         result_fields=("said",),
@@ -470,8 +472,8 @@ class WorldOf:
         """
         if self.broken:
             return sum(map(interval_after, range(1, self.faults + 1)), timedelta())
-        waits = [self._wait(step) for step in workflow.steps if step.capability == OUTSIDE]
-        ways = [self._way(step) for step in workflow.steps if step.capability != OUTSIDE]
+        waits = [self._wait(step) for step in workflow.steps if step.is_external]
+        ways = [self._way(step) for step in workflow.steps if not step.is_external]
         time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())
         later = BEGINS - NOW if self.later else timedelta()
         later += LONGEST_UPGRADE if self.takes_out else timedelta()

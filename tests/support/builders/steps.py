@@ -53,7 +53,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Step, StepKind
-from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 
 from .values import COOLDOWN, NOW, PROVIDERS, THRESHOLD, TIMEOUT
 
@@ -68,6 +68,7 @@ class Rules(TypedDict, total=False):
     """The rules of a step, which an order copies from the step's definition."""
 
     title: str
+    kind: StepKind
     capability: str
     timeout: timedelta
     threshold: int
@@ -96,8 +97,6 @@ def like(step: Step, name: str, **rules: Unpack[Rules]) -> Step:
 def with_rules(step: Step | str, **rules: Unpack[Rules]) -> Step:
     """Return a step with these rules; it keeps its others."""
     step, given = _step(step), dict[str, Any](rules)
-    if "capability" in rules:
-        given["kind"] = StepKind.EXTERNAL if rules["capability"] == OUTSIDE else StepKind.AGENT
     return _fitting(replace(step, rules=replace(step.rules, **given)))
 
 
@@ -491,7 +490,7 @@ def _sent(step: Step) -> Step:
 
 
 def _external(step: Step | str) -> Step:
-    return with_rules(step, capability=OUTSIDE, undoable=False)
+    return with_rules(step, kind=StepKind.EXTERNAL, capability=EXTERNAL_PARTY, undoable=False)
 
 
 def _fitting(step: Step) -> Step:

@@ -8,7 +8,7 @@ import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
 from development.business import load_app
 from engine.declarations.workflow import ANSWER, StepDefinition, WorkflowDefinition, Workflows
-from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.workflow import Model
 from engine.workflow.external_events import fields_of
 from shop.business import ORDER
@@ -96,7 +96,7 @@ def asking() -> WorkflowDefinition:
     choice = StepDefinition(
         name="choice",
         title="the colour of the bags",
-        capability=OUTSIDE,
+        capability=EXTERNAL_PARTY,
         operation=ANSWER,
         request=lambda order, _: {"text": f"Which bags, {order.payload['customer']['name']}?"},
         result_fields=("colour", "bags"),

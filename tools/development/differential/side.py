@@ -33,7 +33,8 @@ from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from engine.domain.messages import BusMessage, decode_reply
 from engine.domain.orders import OrderAggregate
-from engine.domain.submitted_order import OnFailure
+from engine.domain.steps import StepKind
+from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.features.external_events import actions, decide
 from engine.features.external_events.callback_urls import CallbackUrls
 from engine.features.external_events.content import read
@@ -433,7 +434,8 @@ def _definition(declared: Json) -> StepDefinition:
     condition, start_at = declared.get("condition"), declared.get("startAt")
     return StepDefinition(
         name=declared["name"],
-        capability="outside" if external else declared["capability"],
+        kind=StepKind.EXTERNAL if external else StepKind.SERVICE,
+        capability=EXTERNAL_PARTY if external else declared["capability"],
         operation="answer" if external else "do",
         compensation="undo" if declared.get("undo") else None,
         request=_broken if declared.get("broken") else _content,

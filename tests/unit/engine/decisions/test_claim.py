@@ -33,6 +33,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.statuses import Direction, NotClaimable, Outcome
+from engine.domain.steps import StepKind
 from engine.domain.submitted_order import OnFailure
 from engine.features.external_events.callback_urls import CallbackUrls
 from tests.support.engine_records import (
@@ -309,7 +310,9 @@ def test_a_start_time_that_is_no_time_fails_its_step(returned):
     assert only_step(claimed(step(ConditionPending()), by=by)).cause.code is Code.CONDITION_FAILED
 
 
-APPROVE = definition("approve", capability="outside", compensation=None, timeout=HOUR)
+APPROVE = definition(
+    "approve", kind=StepKind.EXTERNAL, capability="outside", compensation=None, timeout=HOUR
+)
 
 
 def test_an_early_refusal_counts_once_the_condition_is_met():

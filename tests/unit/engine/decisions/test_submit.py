@@ -11,7 +11,7 @@ from engine.domain.causes import Code
 from engine.domain.orders import Pending
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import StepKind
-from engine.domain.submitted_order import OUTSIDE, OnFailure, Priority
+from engine.domain.submitted_order import OnFailure, Priority
 from tests.support.engine_records import HOUR, NOW, order
 from tests.support.engine_scheduling import definition
 
@@ -105,12 +105,12 @@ def test_a_step_keeps_a_copy_of_its_definition():
         on_failure=OnFailure.CONTINUE,
     )
     kept = made.rules(**SETTINGS)
-    assert (kept.title, kept.capability, kept.kind) == ("Pay", "bank", StepKind.AGENT)
+    assert (kept.title, kept.capability, kept.kind) == ("Pay", "bank", StepKind.SERVICE)
     assert (kept.uses, kept.after) == (("a",), ("a", "b"))
     assert (kept.pivot, kept.undoable, rules().undoable) == (True, False, True)
     assert (kept.personal, kept.late_effect_window) == (("iban",), HOUR)
     assert (kept.on_failure, kept.fingerprint) == (OnFailure.CONTINUE, made.fingerprint)
-    assert rules(capability=OUTSIDE).kind is StepKind.EXTERNAL
+    assert rules(kind=StepKind.EXTERNAL).kind is StepKind.EXTERNAL
 
 
 def test_the_same_submission_again_changes_nothing():

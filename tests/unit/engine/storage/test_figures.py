@@ -34,7 +34,7 @@ def claimed():
 
 def answered(outcome="completed", after=1.25):
     """The change by which the only step of an order ends, and the order with it."""
-    return scheduler.receive(claimed(), answer(outcome=outcome, reason="no"), NOW + seconds(after))
+    return scheduler.receive(claimed(), answer(outcome=outcome, detail="no"), NOW + seconds(after))
 
 
 def test_the_end_of_an_order_counts_and_how_long_its_step_took():

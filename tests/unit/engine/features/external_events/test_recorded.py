@@ -13,7 +13,7 @@ from engine.domain.events import ExternalRequestCancelled
 from engine.domain.orders import Pending
 from engine.domain.states import Completed, Waiting
 from engine.domain.statuses import Outcome
-from engine.domain.steps import Counts
+from engine.domain.steps import Counts, StepKind
 from engine.features.external_events import decide
 from engine.features.external_events.content import question, read
 from engine.features.external_events.decide import ExternalEvent, external_step
@@ -44,7 +44,8 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     """Neither a reason, nor a date, nor a time by which a service has to answer over its link."""
     before = order.step("pictures")
     rests = steps.cooling_down(before, until=NOW, reason="nobody has answered in time")
-    sent = steps.in_doubt(steps.with_rules(before, capability="office"))
+    asked = steps.with_rules(before, kind=StepKind.SERVICE, capability="office")
+    sent = steps.in_doubt(asked)
     accepted = steps.accepted_by_service(sent, ask_again_at=NOW, finish_by=NOW)
     for waiting, effect in ((rests, Answered), (accepted, Done)):
         now = orders.with_steps(order, waiting)
