@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from engine.decisions.recover import AttemptReport, recover
+from engine.decisions.recover import recover
+from engine.decisions.step_kinds import AttemptReport
 from engine.decisions.transitions import Transition, transition_of
 from engine.domain.messages import request_id_of
 from engine.domain.orders import OrderAggregate

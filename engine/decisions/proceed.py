@@ -6,6 +6,7 @@ The decision is pure: the time, the capacity of the agents and the workflow are 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain
 
 from engine.decisions import conditions
@@ -16,6 +17,7 @@ from engine.decisions.requests import (
     RequestMaker,
     idempotency_key,
 )
+from engine.decisions.step_kinds import Start, strategy_of
 from engine.decisions.undo import end_or_undo
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
@@ -41,7 +43,6 @@ from engine.domain.steps import Step, StepIn
 from engine.features import key_generations, late_effects
 from engine.features.conditions import condition_met
 from engine.features.external_events.callback_urls import CallbackUrls
-from engine.features.external_events.steps import await_event
 
 Capacity = Mapping[str, Sequence[str]]
 """The healthy agents with capacity for each capability, the preferred first (AGT-10)."""
@@ -133,17 +134,23 @@ class Proceed:
         for step in order.ready:
             if (order.starts_at(step) or now) > now:
                 continue
-            until, callbacks = now + step.rules.timeout, self.scheduler.callbacks
-            if step.is_external:
-                token = callbacks.token_for(step) if callbacks else None
-                yield await_event(step, until, callback_token=token)
-            elif agent := self._agent_for(step):
-                token = callbacks.token_for(step) if callbacks else None
-                key = self._key(step, agent, now)
-                yield verbs.start(step, key, until, callback_token=token)
+            start = Start(
+                complete_by=now + step.rules.timeout,
+                key_for=partial(self._key, now),
+                token_for=self._token,
+            )
+            if started := strategy_of(step).start(step, start):
+                yield started
 
-    def _key(self, step: Step, agent: str, now: datetime) -> RequestKey:
-        """Return the key of an attempt that starts now, with how long it counts."""
+    def _token(self, step: Step) -> str | None:
+        callbacks = self.scheduler.callbacks
+        return callbacks.token_for(step) if callbacks else None
+
+    def _key(self, now: datetime, step: Step) -> RequestKey | None:
+        """Return the key of an attempt that starts now; None if no agent has capacity for it."""
+        agent = self._agent_for(step)
+        if agent is None:
+            return None
         declared = self.scheduler.agents.get(agent)
         keys_last = declared.keys_last if declared else None
         tolerance = self.scheduler.clock_tolerance

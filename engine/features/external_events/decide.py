@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.decisions.drafts import Draft, NextVersion, after_answer
 from engine.decisions.errors import ActionRefusedError, CausedError, refused_in_words
+from engine.decisions.step_kinds import strategy_of
 from engine.decisions.transitions import Transition, transition_of
 from engine.decisions.undo import after_failure
 from engine.domain import verbs
@@ -146,7 +147,7 @@ def _refusal(event: ExternalEvent) -> Cause:
 
 def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, HistoryEvent]:
     if event.refusal is None:
-        completed = steps.complete_by_event(step, event.result or {})
+        completed = strategy_of(step).complete(step, event.result or {})
         recorded = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
         return completed, recorded
     cause = _refusal(event)

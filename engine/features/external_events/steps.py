@@ -24,7 +24,7 @@ from engine.domain.states import (
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import ERASED
 from engine.domain.table import TableEvent
-from engine.domain.verbs import after_last_attempt, cooled_down, under_way, verb
+from engine.domain.verbs import after_last_attempt, cooled_down, key_of, under_way, verb
 
 
 @verb(TableEvent.START)
@@ -37,10 +37,17 @@ def await_event(
 
 @verb(TableEvent.EXTERNAL_EVENT)
 def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
-    """Complete the step with the event's result, perhaps before its turn (ANS-2, ANS-6)."""
-    effect = Done(key=step.key, result=result) if step.key else Answered(result=result)
+    """Complete an external step with the event's result, perhaps before its turn (ANS-2)."""
+    return replace(step, state=Completed(), effect=Answered(result=result))
+
+
+@verb(TableEvent.EXTERNAL_EVENT)
+def complete_by_callback(step: Step, result: Mapping[str, Any]) -> Step:
+    """Complete a step with the result that its service sends to the callback URL (ANS-6)."""
     counts = replace(step.counts, uncounted=0)
-    return replace(step, counts=counts, state=Completed(), effect=effect)
+    return replace(
+        step, counts=counts, state=Completed(), effect=Done(key=key_of(step), result=result)
+    )
 
 
 @verb(TableEvent.EXTERNAL_EVENT)

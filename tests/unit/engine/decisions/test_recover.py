@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.recover import AttemptReport, recover, request_of
+from engine.decisions.recover import recover, request_of
+from engine.decisions.step_kinds import AttemptReport
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt

@@ -250,6 +250,7 @@ VERBS = {
     TableEvent.SCHEDULE: (lambda it: conditions.schedule(it, LATER),),
     TableEvent.EXTERNAL_EVENT: (
         lambda it: external_events.complete_by_event(it, {}),
+        lambda it: external_events.complete_by_callback(it, {}),
         lambda it: external_events.refuse_early(it, DECLINED),
     ),
     TableEvent.CANCEL_REQUEST: (external_events.cancel_request,),

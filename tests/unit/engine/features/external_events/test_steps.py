@@ -65,10 +65,10 @@ def test_a_service_may_answer_over_its_callback_url():
     """ANS-6: its key stays, for the undo; that ends the doubt and the row of pauses."""
     owes = InDoubt(key=KEY, unanswered=False, answer_by=LATER)
     deferred = step(Deferred(LATER), effect=owes, counts=Counts(attempts=2, uncounted=2))
-    completed = events.complete_by_event(deferred, RESULT)
+    completed = events.complete_by_callback(deferred, RESULT)
     assert completed.effect == Done(key=KEY, result=RESULT)
     assert completed.counts == Counts(attempts=2)
-    assert events.complete_by_event(in_doubt(Running(UP)), RESULT).state == Completed()
+    assert events.complete_by_callback(in_doubt(Running(UP)), RESULT).state == Completed()
 
 
 def test_an_event_that_does_not_come_counts_and_is_awaited_again():
