@@ -12,6 +12,7 @@ from engine.alerts.channels import ChannelName
 from engine.domain.states import STATES, Waiting
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE
 from engine.domain.submitted_order import Priority
+from engine.features.external_events import notifications
 from engine.words import catalogue
 from samples.simulator.rules import SimulatedFault
 
@@ -72,8 +73,8 @@ NAMES = {
             *(ORDER_FAILED, ORDER_UNDONE, alerts.SUBMISSION_REJECTED, alerts.NOTICE_GIVEN_UP),
             *(
                 alerts.STALLED,
-                alerts.ANSWER_AWAITED,
-                alerts.ANSWER_REMINDED,
+                notifications.EVENT_AWAITED,
+                notifications.EVENT_REMINDED,
                 alerts.WORKFLOW_CHANGED,
             ),
         )
