@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engine.concurrency import run_all
-from engine.decisions.actions import restore
-from engine.decisions.actions.restore import Copied
+from engine.decisions import restore
+from engine.decisions.restore import Copied
 from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.business import AgentDefinition
 from engine.domain.errors import InvalidError, UnreadableRowError

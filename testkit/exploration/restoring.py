@@ -1,6 +1,6 @@
 """The store is lost, and the order is restored from a copy (OPR-11)."""
 
-from engine.decisions.actions.restore import Copied
+from engine.decisions.restore import Copied
 from engine.domain.keys import bucket_of
 from operations.api import copies
 from operations.api.requests import OperatorRequest

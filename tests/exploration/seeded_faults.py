@@ -16,11 +16,11 @@ from agents.health import HealthReporter
 from agents.service import AgentService
 from engine.alerts import events as alerts
 from engine.decisions import claim as claim_decisions
-from engine.decisions import drafts, lists, proceed, repair, requests, undo
+from engine.decisions import drafts, lists, proceed, repair, requests, restore, undo
 from engine.decisions import operator_actions as actions
 from engine.decisions import recover as recover_decisions
 from engine.decisions import reply as reply_decisions
-from engine.decisions.actions import release, restore, resubmit, settle
+from engine.decisions.actions import release, resubmit, settle
 from engine.decisions.drafts import Draft
 from engine.decisions.proceed import Proceed
 from engine.decisions.reply import Delivery

@@ -167,7 +167,7 @@ CHANGED = (
     ),
     changed(
         "a restored step waits only for late effects of calls before the copy",
-        "engine/decisions/actions/restore.py",
+        "engine/decisions/restore.py",
         "late_effects.effects_final_at(step, now, copied.clock_tolerance)",
         "late_effects.effects_final_at(step, copied.at, copied.clock_tolerance)",
     ),

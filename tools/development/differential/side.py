@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from development.differential import neutral
-from engine.decisions.actions.restore import Copied
 from engine.decisions.drafts import NextVersion
 from engine.decisions.errors import CausedError
 from engine.decisions.operator_actions import (
@@ -24,6 +23,7 @@ from engine.decisions.operator_actions import (
     OperatorCommand,
     cancel_for_customer,
 )
+from engine.decisions.restore import Copied
 from engine.decisions.results import checked
 from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.actions import restore, settle
+from engine.decisions import restore
+from engine.decisions.actions import settle
 from engine.domain import events as e
 from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
 from engine.domain.orders import InError, Processed, Processing, WorkItem
