@@ -24,7 +24,7 @@ from engine.domain.keys import buckets
 from engine.domain.messages import Submission, decode, json_text
 from engine.features.external_events.notifications import NEWS
 from operations.api.external_events import EventRequest
-from operations.api.requests import ActRequest
+from operations.api.requests import act_request
 from operations.api.views import OrderView
 from testkit.exploration.explorer import Limit
 from testkit.exploration.for_authors import (
@@ -200,19 +200,21 @@ class WorkflowTestEnvironment:
         return sample.payload, workflow or sample.workflow
 
     def act(
-        self, order: "OrderUnderTest", action: str, step: str | None = None, **outcome: Any
+        self, order: "OrderUnderTest", action: str, step: str | None = None, **arguments: Any
     ) -> None:
         """Let an operator act on the order, such as `resubmit`.
 
-        Of `settle`, `outcome` says whether the step `was_done`, and then its `answer`; or that the
-        operator has to `confirm_late_effect`. Raises `InvalidError` for any other outcome,
-        `RefusedError` if the action makes no sense now, and LookupError if there is none of that
-        name.
+        `arguments` are what the action asks beside the step: `settle` whether the step `was_done`,
+        and then its `answer`; or that the operator has to `confirm_late_effect`. Raises
+        `InvalidError` for any other arguments, `RefusedError` if the action makes no sense now, and
+        LookupError if there is none of that name.
         """
         if action not in BY_NAME:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
-        fields = {"operator": "test", "note": "a test", "step": step, **outcome}
-        request = decode(ActRequest, json_text({to_camel(name): fields[name] for name in fields}))
+        fields = {"operator": "test", "note": "a test", **arguments}
+        fields |= {} if step is None else {"step": step}
+        body = json_text({to_camel(name): value for name, value in fields.items()})
+        request = decode(act_request(BY_NAME[action]), body)
         self._world.run(self._world.operations.orders.act(BY_NAME[action], order.id, request))
 
     def answer(

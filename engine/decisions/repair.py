@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.decisions.drafts import NextVersion, next_version
-from engine.decisions.errors import ActionRefusedError
 from engine.domain.causes import Cause, Code
-from engine.domain.events import Action, StepActionTaken
+from engine.domain.events import StepActionTaken
 from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.steps import Step, StepIn
@@ -26,7 +25,7 @@ def forgotten_steps(order: OrderAggregate, now: datetime) -> tuple[Step, ...]:
     return tuple(step for step in failed_steps(order) if key_generations.is_forgotten(step, now))
 
 
-def why_not_repaired(order: OrderAggregate, action: Action) -> Cause | None:
+def why_not_repaired(order: OrderAggregate, action: str) -> Cause | None:
     """Return why no action can let the order go on; None if one can."""
     if not isinstance(order.state, InError):
         state = str(PROCESS_STATE[type(order.state)])
@@ -52,12 +51,15 @@ def resumed_or_left(
     return next_version(before, resumed(after), now, (replace(taken, resumes=True),))
 
 
-def chosen(steps: Sequence[Step], name: str | None, action: Action) -> Step:
-    """Return the step of this name, or the only one; raises `ActionRefusedError` otherwise."""
+def why_not_chosen(steps: Sequence[Step], name: str | None, action: str) -> Cause | None:
+    """Return why none of the steps is meant by the name, or by none; None if one is."""
     found = [step for step in steps if name in (None, step.name)]
     facts = {"action": action, "steps": [step.name for step in steps]}
     if not found:
-        raise ActionRefusedError(Cause(Code.NO_SUCH_STEP, facts))
-    if len(found) > 1:
-        raise ActionRefusedError(Cause(Code.SEVERAL_STEPS, facts))
-    return found[0]
+        return Cause(Code.NO_SUCH_STEP, facts)
+    return Cause(Code.SEVERAL_STEPS, facts) if len(found) > 1 else None
+
+
+def chosen(steps: Sequence[Step], name: str | None) -> Step:
+    """Return the step of this name, or the only one, where `why_not_chosen` returns None."""
+    return next(step for step in steps if name in (None, step.name))

@@ -1,10 +1,8 @@
 """Results that did not come by an agent's reply, read and kept as the workflow declares them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from engine.decisions.operator_actions import OperatorCommand, step_to_settle
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.messages import json_text
@@ -39,16 +37,11 @@ def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str,
     return result
 
 
-def checked(
-    order: OrderAggregate, command: OperatorCommand, workflows: Workflows
-) -> OperatorCommand:
-    """Return the request with the answer of its step as it is kept, if the step was done (OPR-12).
+def kept_answer(
+    workflows: Workflows, order: OrderAggregate, step: str, content: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the fields of an answer to a step of the order that are kept.
 
-    Raises `InvalidError` with every fault, `RefusedError` if no such step is in doubt, and as
-    `definition_of` does.
+    Raises `InvalidError` with every fault, and as `definition_of` does.
     """
-    if not command.was_done:
-        return command
-    step = step_to_settle(order, command.step)
-    definition = definition_of(order, step.name, workflows)
-    return replace(command, answer=kept(definition, command.answer or {}))
+    return kept(definition_of(order, step, workflows), content)

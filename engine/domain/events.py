@@ -216,7 +216,7 @@ class OrderEnded(HistoryEvent):
 
 
 class Action(StrEnum):
-    """What an operator, or the customer, does to an order."""
+    """The actions that this version knows by name; an event may name any other."""
 
     CANCEL = "cancel"
     HOLD = "hold"
@@ -235,7 +235,8 @@ class Action(StrEnum):
 class ActionTaken(HistoryEvent):
     """An operator, or the customer, acted on the order."""
 
-    action: Action
+    action: str
+    """The name of the action."""
     note: str
 
 

@@ -52,21 +52,30 @@ TAGS: Mapping[type[HistoryEvent], str] = {
 }
 """The word for each type of event in rows; unless its values say more, also its name."""
 
-_OF_ACTION: Mapping[Action, str] = {
+_OF_ACTION: Mapping[str, str] = {
     Action.CANCEL: "cancelled",
     Action.HOLD: "held",
     Action.RELEASE: "released",
     Action.EXPEDITE: "expedited",
     Action.RESUBMIT: "resubmitted",
+    Action.EXTEND_DEADLINE: "wait-extended",
     Action.REMIND: "reminded",
     Action.NEW_CALLBACK_URL: "link-renewed",
 }
-_OF_STEP_ACTION: Mapping[Action, tuple[str, str]] = {
+_OF_STEP_ACTION: Mapping[str, tuple[str, str]] = {
     Action.SKIP: ("skipped", "step-skipped"),
     Action.RETRY_WITH_NEW_KEY: ("retried-with-new-key", "step-retried-with-new-key"),
     Action.SETTLE: ("settled", "step-settled"),
 }
 """The name if the order goes on by the action, and if it still waits for an operator."""
+
+
+def names_of_action(action: str) -> tuple[str, ...]:
+    """Return the names that the event of an action can have; one without a name here has its own.
+
+    The first is that of an action by which the order goes on.
+    """
+    return _OF_STEP_ACTION.get(action) or (_OF_ACTION.get(action, action),)
 
 
 def name_of(event: HistoryEvent) -> str:
@@ -78,10 +87,9 @@ def name_of(event: HistoryEvent) -> str:
             return outcome.value
         case events.Requeued():
             return "waits" if event.is_chosen or event.held_by else "requeued"
-        case events.StepActionTaken(action=action) if action in _OF_STEP_ACTION:
-            return _OF_STEP_ACTION[action][0 if event.resumes else 1]
-        case events.ActionTaken(action=action) if action in _OF_ACTION:
-            return _OF_ACTION[action]
+        case events.ActionTaken(action=action):
+            resumes = isinstance(event, events.StepActionTaken) and event.resumes
+            return names_of_action(action)[0 if resumes else -1]
     return TAGS[type(event)]
 
 
@@ -128,7 +136,6 @@ _FAILURE = EventInfo(is_failure=True)
 _ACTIONS = (
     *_OF_ACTION.values(),
     *(name for names in _OF_STEP_ACTION.values() for name in names),
-    "wait-extended",
     "restored",
     "erased",
 )

@@ -9,14 +9,17 @@ does the rest.
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from pydantic import ConfigDict
 
 from engine.concurrency import run_all
 from engine.decisions import lists
+from engine.decisions.actions.action import OperatorCommand
 from engine.decisions.lists import LIST_OF
-from engine.decisions.operator_actions import BY_NAME, OperatorAction
-from engine.decisions.results import checked
+from engine.decisions.operator_actions import BY_NAME, AnyAction
+from engine.decisions.results import kept_answer
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain import work_index
@@ -29,15 +32,16 @@ from engine.domain.errors import (
     UnreadableRowError,
 )
 from engine.domain.keys import sortable
+from engine.domain.messages import decode, json_text
 from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow, WorkItemKind, work_items
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.orders import OrderStore
 from engine.storage.unit_of_work import UnitOfWork
+from engine.words.catalogue import text
 from operations.api import views
-from operations.api.requests import BulkRequest, Where
-from operations.api.service import command_of
+from operations.api.requests import BulkRequest, Where, arguments_body
 from operations.api.views import ListedOrder, work_item_page
 
 log = logging.getLogger(__name__)
@@ -85,14 +89,14 @@ class BulkService:
     async def run(self, request: BulkRequest) -> BulkPage:
         """Act on the orders of a list, page by page; raises `InvalidError`.
 
-        What was found out concerns one step, so an action that takes it names the step.
+        What an action asks beside a step is about that step, so `where` has to name it.
         """
         until = self._until(request)
         action = BY_NAME[request.action]
-        if not request.dry_run or request.was_done is not None:
-            command_of(action, request, None)
-        if action.of_outcome and request.where.step is None:
-            raise InvalidError([f"where.step: name the step that is {action.done} in each order"])
+        command = None if request.dry_run and not request.arguments else command_of(request)
+        if {"step"} < action.asks.model_fields.keys() and request.where.step is None:
+            acted_on = text(f"action.{action.name}.done")
+            raise InvalidError([f"where.step: name the step that is {acted_on} in each order"])
         start, end = _lists(action, until, request.where)
         rows, continuation = await work_item_page(
             self.store, start, end, request.limit, request.continuation
@@ -110,9 +114,9 @@ class BulkService:
             changed=[],
             continuation=continuation,
         )
-        if request.dry_run:
+        if request.dry_run or command is None:
             return page
-        orders, refused = await self._act_on(matching, request, until)
+        orders, refused = await self._act_on(matching, request, command, until)
         done = [order.order_id for order in orders]
         waiting = [order.order_id for order in orders if order.status_info.waits_for_operator]
         handled = {*done, *(refusal.order_id for refusal in refused)}
@@ -142,10 +146,14 @@ class BulkService:
         return request.until or latest
 
     async def _act_on(
-        self, matching: list[ListedOrder], request: BulkRequest, until: datetime
+        self,
+        matching: list[ListedOrder],
+        request: BulkRequest,
+        command: OperatorCommand[Any],
+        until: datetime,
     ) -> tuple[list[OrderAggregate], list[BulkRefusal]]:
         outcomes = await run_all(
-            (self._one(row.order_id, request, until) for row in matching), at_most=AT_ONCE
+            (self._one(row.order_id, request, command, until) for row in matching), at_most=AT_ONCE
         )
         done = [outcome for outcome in outcomes if isinstance(outcome, OrderAggregate)]
         log.info(
@@ -155,16 +163,16 @@ class BulkService:
         return done, [outcome for outcome in outcomes if isinstance(outcome, BulkRefusal)]
 
     async def _one(
-        self, order_id: str, request: BulkRequest, until: datetime
+        self, order_id: str, request: BulkRequest, command: OperatorCommand[Any], until: datetime
     ) -> OrderAggregate | BulkRefusal | None:
         """Act on one order that still matches; return it as it is then, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
-        command = command_of(action, request, where.step if action.of_step else None)
+        kept = partial(kept_answer, self.workflows)
 
         def decide(order: OrderAggregate, now: datetime) -> Transition | None:
             if not matches(order, action, where, until):
                 return None
-            return action.act(order, checked(order, command, self.workflows), now)
+            return action.act(order, action.checked(order, command, kept), now)
 
         try:
             decision = await self.unit_of_work.run(order_id, decide)
@@ -182,7 +190,21 @@ class BulkService:
         return decision.after if isinstance(decision, Transition) else None
 
 
-def _lists(action: OperatorAction, until: datetime, where: Where) -> tuple[str, str]:
+def command_of(request: BulkRequest) -> OperatorCommand[Any]:
+    """Return what the request asks for each order; raises `InvalidError` with every fault."""
+    action, given = BY_NAME[request.action], dict(request.arguments)
+    if "step" in given:
+        raise InvalidError(["arguments.step: name the step in where"])
+    if "step" in action.asks.model_fields and request.where.step:
+        given["step"] = request.where.step
+    try:
+        arguments = decode(arguments_body(action), json_text(given))
+    except InvalidError as error:
+        raise InvalidError([f"arguments.{fault}" for fault in error.faults]) from None
+    return OperatorCommand(operator=request.operator, note=request.note, arguments=arguments)
+
+
+def _lists(action: AnyAction, until: datetime, where: Where) -> tuple[str, str]:
     """Return the row-key range [from, to) of the lists of an action.
 
     The list of the orders in `Error` is sorted by time, which narrows its range.
@@ -195,7 +217,7 @@ def _lists(action: OperatorAction, until: datetime, where: Where) -> tuple[str, 
 
 
 def _matching(
-    row: IndexRow, action: OperatorAction, where: Where, until: datetime
+    row: IndexRow, action: AnyAction, where: Where, until: datetime
 ) -> ListedOrder | None:
     """Return the order as the list shows it, if it matches and has not changed since `until`.
 
@@ -214,7 +236,7 @@ def _matching(
     return order if in_time and where.fits(order) else None
 
 
-def matches(order: OrderAggregate, action: OperatorAction, where: Where, until: datetime) -> bool:
+def matches(order: OrderAggregate, action: AnyAction, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
     items = work_items(order, order.updated_at, order.derived.ready_since)

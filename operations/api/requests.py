@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from engine.decisions.lists import ENDED_LISTS, LISTS
-from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.operator_actions import BY_NAME, AnyAction
 from engine.declarations.business import MAX_KEY
 from engine.domain.keys import ORDER_ID
 from engine.domain.messages import Moment, OrderId, Seen, StepName, Text
@@ -167,22 +167,20 @@ class PauseRequest(OperatorRequest):
     """When schedulers may send it requests again: at most 30 days from now."""
 
 
-class OutcomeRequest(OperatorRequest):
-    """The body of an action that may say whether a step in doubt was done."""
-
-    was_done: bool | None = None
-    """Whether the step was done; for `settle` alone, which requires it."""
-    answer: dict[str, Any] | None = None
-    """The answer of a step that was done; may be left out if it has no required field."""
-    confirm_late_effect: bool = False
-    """Confirms that a step counts as not done although a call may still take effect."""
+@cache
+def act_request(action: AnyAction) -> type[OperatorRequest]:
+    """Return the body of an action on one order: who acts and why, and what the action asks."""
+    return create_model(f"{_title(action)}Request", __base__=(OperatorRequest, action.asks))
 
 
-class ActRequest(OutcomeRequest):
-    """The body of an action on one order."""
+@cache
+def arguments_body(action: AnyAction) -> type[RequestBody]:
+    """Return what the action asks, as a body of a call has it."""
+    return create_model(f"{_title(action)}Arguments", __base__=(RequestBody, action.asks))
 
-    step: StepName | None = None
-    """The step that is acted on; may be left out if there is only one."""
+
+def _title(action: AnyAction) -> str:
+    return "".join(map(str.capitalize, action.name.split("-")))
 
 
 class FollowRequest(RequestBody):
@@ -238,10 +236,12 @@ class RestoreRequest(OperatorRequest):
     lines: list[CopiedRows]
 
 
-class BulkRequest(OutcomeRequest):
+class BulkRequest(OperatorRequest):
     """The body of an action on many orders."""
 
     action: ActionName
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """What the action asks beside the step, which `where` names; a dry run needs none."""
     where: Where = Where()
     until: Moment | None = None
     """Orders that changed last before this time. A dry run returns it; an action requires it.

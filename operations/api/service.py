@@ -1,18 +1,20 @@
 """The operators' reads and actions; each action is written to the state first (OPR-6)."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import starmap
+from typing import Any
 
 from pydantic import ValidationError
-from pydantic.alias_generators import to_camel
 
 from engine.concurrency import run_all
 from engine.decisions import lists
-from engine.decisions.operator_actions import OperatorAction, OperatorCommand, possible
-from engine.decisions.results import checked
+from engine.decisions.actions.action import OperatorCommand
+from engine.decisions.operator_actions import AnyAction, possible
+from engine.decisions.results import kept_answer
 from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows
@@ -26,14 +28,13 @@ from engine.storage.agent_health import KEPT, AgentHealthLog
 from engine.storage.archive import Archive
 from engine.storage.orders import OrderStore
 from engine.storage.unit_of_work import UnitOfWork
+from engine.words.catalogue import text
 from operations.api import views
 from operations.api.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operations.api.requests import (
-    ActRequest,
     AuditPage,
     OperatorRequest,
     OrdersPage,
-    OutcomeRequest,
     Search,
 )
 from operations.api.views import (
@@ -192,22 +193,22 @@ class OperatorService:
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
         return explain(order, possible(order, now), acting, now)
 
-    async def act(self, action: OperatorAction, order_id: str, request: ActRequest) -> Acted:
+    async def act(self, action: AnyAction, order_id: str, request: OperatorRequest) -> Acted:
         """Carry out an action on an order (OPR-3, OPR-4).
 
         Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
         """
-        command = command_of(action, request, request.step)
+        command, kept = command_of(action, request), partial(kept_answer, self.workflows)
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
 
         def decide(order: OrderAggregate, now: datetime) -> Transition:
-            return action.act(order, checked(order, command, self.workflows), now)
+            return action.act(order, action.checked(order, command, kept), now)
 
         decision = await self.unit_of_work.run(order_id, decide)
         if isinstance(decision, Transition):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
-        return Acted(order_id=order_id, status=action.done)
+        return Acted(order_id=order_id, status=text(f"action.{action.name}.done"))
 
     async def reveal(self, order_id: str, request: OperatorRequest) -> Revealed:
         """Show who the customer is; the history keeps first who looked, and why (OPR-1).
@@ -238,40 +239,8 @@ def _looked(order: OrderAggregate, request: OperatorRequest, now: datetime) -> N
     return Note(note_id=note_id, order_id=order.order_id, version=order.version, entry=entry)
 
 
-def command_of(
-    action: OperatorAction, request: OutcomeRequest, step: str | None
-) -> OperatorCommand:
-    """Return who asks for an action, why, for which step, and with which outcome.
-
-    Raises `InvalidError` if the request names a step and the action concerns the whole order, or
-    with every fault of the outcome.
-    """
-    faults = list(_faults_of_outcome(action, request))
-    if step and not action.of_step:
-        faults.append(f"step: {action.name} concerns the whole order")
-    if faults:
-        raise InvalidError(faults)
-    return OperatorCommand(
-        operator=request.operator,
-        note=request.note,
-        step=step,
-        was_done=request.was_done,
-        answer=request.answer,
-        confirm_late_effect=request.confirm_late_effect,
-    )
-
-
-OUTCOME = OutcomeRequest.model_fields.keys() - OperatorRequest.model_fields.keys()
-"""The names of the fields that say whether a step was done."""
-
-
-def _faults_of_outcome(action: OperatorAction, request: OutcomeRequest) -> Iterator[str]:
-    if not action.of_outcome:
-        for name in sorted(OUTCOME & request.model_fields_set):
-            yield f"{to_camel(name)}: {action.name} takes no outcome of a step"
-    elif request.was_done is None:
-        yield "wasDone: expected whether the step was done"
-    elif request.was_done and request.confirm_late_effect:
-        yield "confirmLateEffect: expected only of a step that was not done"
-    elif not request.was_done and request.answer is not None:
-        yield "answer: expected only of a step that was done"
+def command_of(action: AnyAction, request: OperatorRequest) -> OperatorCommand[Any]:
+    """Return what a request for the action asks; its body has the action's arguments too."""
+    given = action.asks.model_fields.keys() & request.model_fields_set
+    arguments = action.asks(**{name: getattr(request, name) for name in given})
+    return OperatorCommand(operator=request.operator, note=request.note, arguments=arguments)

@@ -9,7 +9,7 @@ from functools import partial
 
 import azure.functions as func
 
-from engine.decisions.operator_actions import ACTIONS, RUNS, OperatorAction
+from engine.decisions.operator_actions import ACTIONS, RUNS, AnyAction
 from engine.domain.messages import DEAD_LETTERS
 from engine.http.openapi import Route
 from engine.runtime.functions import (
@@ -20,6 +20,7 @@ from engine.runtime.functions import (
     skip_overlapping_runs,
 )
 from engine.storage.poison import PoisonStore
+from engine.words.catalogue import text
 from operations.api.agents import AgentPauseService
 from operations.api.alerts import AlertService
 from operations.api.bulk import BulkService
@@ -30,7 +31,7 @@ from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.overview import OverviewService
 from operations.api.poison import GIVEN_UP, PoisonService, source_of
-from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.requests import OperatorRequest, act_request
 from operations.api.retention import RetentionService
 from operations.api.runs import Ran, RunService
 from operations.api.service import OperatorService
@@ -106,13 +107,14 @@ def operator_routes(services: OperatorServices) -> Sequence[Route]:
     ]
 
 
-def _acting(action: OperatorAction, orders: OperatorService) -> Route:
+def _acting(action: AnyAction, orders: OperatorService) -> Route:
     """Return the route of an action on one order."""
 
-    async def act(order_id: str, request: ActRequest) -> Acted:
+    async def act(order_id: str, request: OperatorRequest) -> Acted:
         return await orders.act(action, order_id, request)
 
-    act.__doc__ = action.effect
+    act.__annotations__["request"] = act_request(action)
+    act.__doc__ = text(f"action.{action.name}.effect")
     return Route(_function(action.name), "POST", f"{ORDER}/{action.name}", act)
 
 
@@ -127,7 +129,7 @@ def _running(name: str, runs: RunService) -> Route:
     async def run(request: OperatorRequest) -> Ran:
         return await runs.run(name, request)
 
-    run.__doc__ = RUNS[name]
+    run.__doc__ = text(f"run.{name}")
     return Route(_function(f"run-{name}"), "POST", f"api/operator/run/{name}", run)
 
 

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 
 from engine.decisions.lists import state_in, status_in, summary
-from engine.decisions.operator_actions import ERASE, possible, possible_at
+from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
 from engine.domain.causes import cause_in
@@ -189,7 +189,7 @@ def order_view(
         payload=dict(payload.hidden(submitted)),
         undone_because=_undone_because(events),
         hides=hides(submitted, payload),
-        erased=any(name_of(event) == ERASE.done for event in events),
+        erased=any(name_of(event) == "erased" for event in events),
         keys=[key_in(row) for row in order.submitted.key_rows],
         steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(entry) for entry in entries],

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+
+from pydantic.alias_generators import to_camel
 
 from engine.alerts.events import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
-from engine.decisions import operator_actions as actions
+from engine.decisions.actions.arguments import Argument, ArgumentKind, arguments_of
 from engine.decisions.lists import ENDED_LISTS, LISTS, status_in
-from engine.decisions.operator_actions import OperatorAction, Subject, Words
-from engine.domain.history import EVENT_INFO, EventInfo
+from engine.decisions.operator_actions import ACTIONS, AnyAction
+from engine.domain.history import EVENT_INFO, EventInfo, names_of_action
 from engine.domain.statuses import (
     ORDER_FAILED,
     ORDER_UNDONE,
@@ -106,6 +110,46 @@ class ListTerm(View):
     """Whether its orders have come to an end; the newest is the first."""
 
 
+class Subject(StrEnum):
+    """The things that an action can concern."""
+
+    ORDER = "order"
+    MESSAGE = "message"
+    AGENT = "agent"
+    PERSONAL = "personal"
+    """The personal data of one order."""
+    ANSWER = "answer"
+    """An answer from outside (ANS-1)."""
+
+
+OTHERS: Mapping[str, Subject] = {
+    "erase": Subject.ORDER,
+    "reveal": Subject.PERSONAL,
+    "redrive": Subject.MESSAGE,
+    "drop": Subject.MESSAGE,
+    "pause-agent": Subject.AGENT,
+    "resume-agent": Subject.AGENT,
+    "answer": Subject.ANSWER,
+    "refuse": Subject.ANSWER,
+    "extend": Subject.ANSWER,
+    "remind": Subject.ANSWER,
+    "link": Subject.ANSWER,
+}
+"""What operators can do beside the actions on orders: it has routes and dialogs of its own."""
+IRREVERSIBLE = {"erase", "drop", "answer", "refuse"}
+
+
+class FieldTerm(View):
+    """A field of the dialog that asks for an action: one of its arguments."""
+
+    name: str
+    """The name in the body of the request."""
+    label: str
+    kind: ArgumentKind
+    choices: list[str]
+    is_required: bool
+
+
 class ActionTerm(View):
     """An operator's action, and its texts."""
 
@@ -119,10 +163,8 @@ class ActionTerm(View):
     """Whether it cannot be reversed."""
     subject: Subject
     """Whether it concerns an order, its personal data, a message, an agent or an answer."""
-    of_step: bool = False
-    """Whether it concerns one of the steps that failed, or are in doubt."""
-    of_outcome: bool = False
-    """Whether the operator says if the step was done."""
+    fields: list[FieldTerm]
+    """What it asks beside the operator's name and a note."""
     lists: list[str]
     """The lists on which it works as a bulk action."""
 
@@ -149,12 +191,15 @@ class Vocabulary(View):
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
     """Return the vocabulary of orders, and where pages lead to from it."""
     orders = {str(status): _order_term(status, info) for status, info in STATUS_INFO.items()}
+    of_actions = chain.from_iterable(names_of_action(action.name) for action in ACTIONS)
+    events = {**EVENT_INFO, **{name: EventInfo() for name in of_actions if name not in EVENT_INFO}}
     return Vocabulary(
         orders={ACCEPTED: _order_term(ACCEPTED, _NOT_RECORDED), **orders},
         steps={str(state): _step_term(state, meaning) for state, meaning in STEPS.items()},
-        events={name: _event_term(name, info) for name, info in EVENT_INFO.items()},
+        events={name: _event_term(name, info) for name, info in events.items()},
         actions=[
-            _term(action) for action in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)
+            *map(_action, ACTIONS),
+            *(_term(name, of, danger=name in IRREVERSIBLE) for name, of in OTHERS.items()),
         ],
         lists=_lists(),
         log_link=links.log or None,
@@ -243,17 +288,23 @@ def _made_of(
     )
 
 
-def _term(words: Words) -> ActionTerm:
-    kinds = words.lists if isinstance(words, OperatorAction) else ()
-    return ActionTerm(
-        name=words.name,
-        title=words.title,
-        button=words.button,
-        effect=words.effect,
-        done=words.done,
-        danger=words.danger,
-        subject=words.subject,
-        of_step=isinstance(words, OperatorAction) and words.of_step,
-        of_outcome=isinstance(words, OperatorAction) and words.of_outcome,
-        lists=[name for name, kind in LISTS.items() if kind in kinds],
+def _action(action: AnyAction) -> ActionTerm:
+    lists = [name for name, kind in LISTS.items() if kind in action.lists]
+    term = _term(action.name, Subject.ORDER, danger=action.is_irreversible)
+    fields = list(map(_field, arguments_of(action.asks)))
+    return term.model_copy(update={"fields": fields, "lists": lists})
+
+
+def _field(argument: Argument) -> FieldTerm:
+    return FieldTerm(
+        name=to_camel(argument.name),
+        label=text(f"argument.{argument.key}.label"),
+        kind=argument.kind,
+        choices=list(argument.choices),
+        is_required=argument.is_required,
     )
+
+
+def _term(name: str, subject: Subject, *, danger: bool) -> ActionTerm:
+    words = {part: text(f"action.{name}.{part}") for part in ("title", "button", "effect", "done")}
+    return ActionTerm(name=name, danger=danger, subject=subject, fields=[], lists=[], **words)

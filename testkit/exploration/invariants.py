@@ -34,7 +34,7 @@ from engine.domain.events import (
     SubmissionRefused,
     UndoRequested,
 )
-from engine.domain.history import name_of
+from engine.domain.history import name_of, names_of_action
 from engine.domain.keys import history_key, sortable
 from engine.domain.messages import (
     OPERATORS,
@@ -98,14 +98,7 @@ OVER_LINK = "outside"
 """The actor of an answer over a link."""
 
 EVENTS_OF = {
-    "resubmit": {"resubmitted"},
-    "skip": {"skipped", "step-skipped"},
-    "retry-with-new-key": {"retried-with-new-key", "step-retried-with-new-key"},
-    "settle": {"settled", "step-settled"},
-    "cancel": {"cancelled"},
-    "hold": {"held"},
-    "release": {"released"},
-    "expedite": {"expedited"},
+    **{action.name: {*names_of_action(action.name)} for action in actions.ACTIONS},
     CUSTOMER_CANCEL: {"cancelled"},
     ERASE: {"erased"},
 }
@@ -895,7 +888,7 @@ def _uncounted(events: Sequence[Any], after: Step) -> int:
 def _begins_anew(event: Any) -> bool:
     """Whether a person, or the undo of the order, lets its steps begin anew."""
     if isinstance(event, StepActionTaken):
-        return event.action is Action.RETRY_WITH_NEW_KEY
+        return event.action == Action.RETRY_WITH_NEW_KEY
     return isinstance(event, ActionTaken | PersonalDataErased | UndoRequested)
 
 

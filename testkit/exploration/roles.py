@@ -20,7 +20,7 @@ from engine.http.external_events import CallbackToken, EventBody
 from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
 from operations.api.external_events import EventRequest, ExternalEventService
-from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.requests import OperatorRequest, act_request
 from scheduler.admission.admission import Admission
 from testkit.exploration.beliefs import recalled
 from testkit.exploration.deployment import (
@@ -52,7 +52,7 @@ decode = lru_cache(maxsize=10_000)(messages.decode)
 decode_reply = lru_cache(maxsize=10_000)(messages.decode_reply)
 """A handler that is run anew reads its message anew: what it says is remembered."""
 
-GRACE = ActRequest(operator="grace", note="mended")
+GRACE = OperatorRequest(operator="grace", note="mended")
 FORGET = OperatorRequest(operator="grace", note="the customer asked for it")
 REFUSAL = "there is none"
 
@@ -178,9 +178,9 @@ class ExploredApp(Engine):
         """Say what an operator found out about a step in doubt."""
         answer = dict(self.deployed.answer_of(job.step)) if job.done else None
         found = {"step": job.step, "was_done": job.done, "answer": answer}
-        await self.operations.orders.act(
-            BY_NAME[job.kind], job.body, GRACE.model_copy(update=found)
-        )
+        action = BY_NAME[job.kind]
+        request = act_request(action).model_validate(GRACE.model_dump() | found)
+        await self.operations.orders.act(action, job.body, request)
 
     async def erase(self, order_id: str) -> None:
         """Forget who the customer is, as the operators' service does it to the order."""

@@ -4,14 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.operator_actions import BY_NAME, OperatorCommand
+from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of
 from engine.storage.orders import of_transition
 from engine.storage.tables import Put
-from operations.api.requests import ActRequest, AuditPage, OperatorRequest
+from operations.api.requests import AuditPage, OperatorRequest
 from testkit.memory import in_memory
+from tests.support.acting import act
 from tests.support.apps import app
 from tests.support.builders import NOW, ORDER_ID, claimed, orders, some
 
@@ -47,7 +48,7 @@ async def test_what_operators_did_is_listed_with_who_and_why_the_newest_first():
     made, clock = await with_an_order()
     for name in ("hold", "release"):
         clock.now += timedelta(seconds=1)
-        await made.operations.orders.act(BY_NAME[name], ORDER_ID, ActRequest(**GRACE))
+        await made.operations.orders.act(BY_NAME[name], ORDER_ID, OperatorRequest(**GRACE))
     clock.now += timedelta(seconds=1)
     await made.operations.orders.reveal(ORDER_ID, OperatorRequest(operator="ada", note="to call"))
     first, page = await audited(made, limit=2)
@@ -65,7 +66,7 @@ async def test_what_operators_did_is_listed_with_who_and_why_the_newest_first():
 @pytest.mark.proves("OPR-6")
 def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
     """So none is ever missing."""
-    held = BY_NAME["hold"].act(claimed(), OperatorCommand(**GRACE), NOW)
+    held = act("hold", claimed(), OperatorRequest(**GRACE), NOW)
     entry = HistoryEntry(at=NOW, actor="scheduler/i", events=some("claimed"))
     others = Transition(before=None, after=orders.new(), entry=entry)
     for change, count in ((held, 1), (others, 0)):
@@ -80,7 +81,7 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
 async def test_a_row_that_nobody_can_read_hides_no_other():
     """It is named."""
     made, _ = await with_an_order()
-    await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+    await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, OperatorRequest(**GRACE))
     await made.engine.store.table.submit(
         bucket_of(ORDER_ID), [Put("_acted|0|x", {"OrderID": ORDER_ID})]
     )
@@ -98,9 +99,9 @@ async def test_no_page_begins_outside_of_the_list():
 async def test_what_was_done_long_ago_is_removed():
     """After as long as finished orders are kept; what is younger stays."""
     made, clock = await with_an_order(retention_days=30)
-    await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+    await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, OperatorRequest(**GRACE))
     clock.now += timedelta(days=20)
-    await made.operations.orders.act(BY_NAME["release"], ORDER_ID, ActRequest(**GRACE))
+    await made.operations.orders.act(BY_NAME["release"], ORDER_ID, OperatorRequest(**GRACE))
     clock.now += timedelta(days=11)
     await made.operations.services.retention.sweep()
     assert (await audited(made))[0] == [("operator/grace", "released", GRACE["note"])]

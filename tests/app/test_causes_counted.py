@@ -9,14 +9,13 @@ from pydantic import ValidationError
 from engine.alerts import events as alerts
 from engine.alerts.events import Acknowledgement, Alert
 from engine.decisions.lists import summary
-from engine.decisions.operator_actions import OperatorCommand
 from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.events import OrderEnded
 from engine.domain.statuses import Outcome
 from engine.domain.work_index import IndexRow
 from operations.api.alerts import causes
 from operations.api.overview import waiting_causes
-from operations.api.requests import FollowRequest, Reading
+from operations.api.requests import FollowRequest, OperatorRequest, Reading
 from testkit.memory import in_memory
 from tests.support.acting import resubmit
 from tests.support.apps import app
@@ -198,7 +197,7 @@ async def test_what_is_shown_after_an_action_was_read_after_it():
         return followed.failed, overview.open_orders["Error"].count, order.situation
 
     again = await made.engine.store.commit(
-        resubmit(before, OperatorCommand(operator="ada", note="mended"), NOW)
+        resubmit(before, OperatorRequest(operator="ada", note="mended"), NOW)
     )
     assert await seen() == ([], 0, "pending")
     await made.engine.store.commit(failing_again(again))

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.operator_actions import OperatorCommand
 from engine.decisions.transitions import HistoryEntry
 from engine.domain.orders import Derived
 from engine.domain.statuses import ProcessState
@@ -28,7 +27,7 @@ from tests.support.builders import (
 )
 
 LATER = NOW + seconds(7)
-GRACE = OperatorCommand(operator="grace", note="a note")
+GRACE = OperatorRequest(operator="grace", note="a note")
 ANYBODY = OperatorRequest(operator="grace", note="a note")
 ENTRY = HistoryEntry(at=LATER, actor="t", events=())
 WRONG = Derived(complete_by=NOW, not_before=NOW, locked_by="s9", ready_since=LATER)
@@ -161,8 +160,7 @@ def test_a_step_that_is_settled_as_done_waits_for_no_retry():
     """It waited beside the step that failed."""
     order = retried(runs(), RUNS_ON)
     ended = orders.in_error(orders.with_steps(order, steps.failed(RUNS_ON)))
-    done = replace(GRACE, step="payment", was_done=True, answer={})
-    after = acted("settle", ended, done, LATER).after
+    after = acted("settle", ended, GRACE, LATER, step="payment", was_done=True).after
     assert (ended.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 
 

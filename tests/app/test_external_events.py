@@ -10,7 +10,6 @@ import pytest
 
 from engine.alerts.events import STALLED
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     LONGEST_WAIT,
@@ -47,6 +46,7 @@ from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
+from tests.support.acting import act
 from tests.support.apps import bootstrap, functions, set_to
 from tests.support.asking import (
     ADA,
@@ -475,9 +475,7 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
     """No agent is silent if nobody outside answers."""
     environment, order = requested_twice()
     late = environment.now + DAYS
-    held = (
-        BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), environment.now).after
-    )
+    held = act("hold", order, OperatorRequest(operator="x", note="y"), environment.now).after
     assert rules(environment).recover(held, late, ()) is None
     assert list(rules(environment).unresponsive_agents(order, late, ())) == []
 
@@ -486,9 +484,7 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
 def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     """Its time is up, but the release moves it; an agent's step runs on, and has its own."""
     environment, order = requested_twice(hang=True)
-    held = (
-        BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), environment.now).after
-    )
+    held = act("hold", order, OperatorRequest(operator="x", note="y"), environment.now).after
     late = order.step("soon").complete_by + timedelta(seconds=30)
     assert late < order.step("first").complete_by
     assert explain(order, [], acting_rules, late).next_actor is Actor.SUPERVISOR

@@ -26,7 +26,7 @@ from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
 from engine.words.causes import words_of
 from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow, application
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.acting import act, alerts_of, cancel, resubmit, skip
@@ -57,7 +57,7 @@ FORGETS = replace(
         "payment": AgentDefinition(name="payment", offers="payment", address="p", keys_last=DAY)
     },
 )
-REQUEST = ActRequest(operator="grace", note="asked the bank")
+REQUEST = OperatorRequest(operator="grace", note="asked the bank")
 MONDAY = NOW + 2 * DAY
 
 
@@ -250,10 +250,8 @@ def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
     with pytest.raises(
         RefusedError, match="can be retried with a new key; of this order that is: payment, stock"
     ):
-        act("retry-with-new-key", both, REQUEST.model_copy(update={"step": "capture"}), MONDAY)
-    one = act(
-        "retry-with-new-key", both, REQUEST.model_copy(update={"step": "stock"}), MONDAY
-    ).after
+        act("retry-with-new-key", both, REQUEST, MONDAY, step="capture")
+    one = act("retry-with-new-key", both, REQUEST, MONDAY, step="stock").after
     assert [step.key.generation for step in one.steps] == [0, 1]
 
 

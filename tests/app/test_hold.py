@@ -23,7 +23,7 @@ from engine.domain.statuses import Direction, NotClaimable, OrderStatus, Outcome
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from engine.storage.order_rows import state_record
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from tests.support.acting import alerts_of, cancel, expedite, hold, release
 from tests.support.builders import (
     NOW,
@@ -40,7 +40,7 @@ from tests.support.builders import (
     timed_out,
 )
 
-GRACE = ActRequest(operator="grace", note="a wrong price")
+GRACE = OperatorRequest(operator="grace", note="a wrong price")
 LATER_BY = seconds(60)
 LATER = NOW + LATER_BY
 

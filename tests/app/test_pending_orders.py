@@ -13,7 +13,7 @@ from engine.domain.orders import Processing
 from engine.domain.states import Running, UnderWay
 from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure, Priority
-from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
 from tests.support.builders import (
     NOW,
@@ -234,7 +234,7 @@ def test_an_order_waits_anew_once_an_operator_has_acted_on_it():
     running = rules.claim(that_waited(order), NOW).after
     failed = rules.receive(running, answer("first", "failed", detail="no"), NOW + seconds(3)).after
     later = NOW + HOURS
-    by_hand = ActRequest(operator="grace", note="done by hand")
+    by_hand = OperatorRequest(operator="grace", note="done by hand")
     acted_on = (
         operator_rules.resubmit(failed, GRACE, later),
         operator_rules.skip(failed, by_hand, later),

@@ -17,7 +17,7 @@ from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from engine.storage.bucket_reader import PAGE
 from engine.storage.poison import Arrival
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import read
 from tests.support.away import away
@@ -44,7 +44,7 @@ async def test_the_same_message_again_changes_nothing(world):
 async def test_the_same_message_again_changes_nothing_whatever_operators_did(world):
     """The order was put before others, then erased; the row keeps what was submitted (engine 30)."""
     await world.submitted()
-    request = ActRequest(operator="grace", note="soon")
+    request = OperatorRequest(operator="grace", note="soon")
     await world.app.operations.services.orders.act(BY_NAME["expedite"], ORDER_ID, request)
     await world.app.operations.services.retention.erase(ORDER_ID, request)
     before = await world.order()

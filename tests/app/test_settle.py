@@ -2,12 +2,15 @@
 
 import json
 from datetime import timedelta
+from functools import partial
 
 import azure.functions as func
 import pytest
 
-from engine.decisions.operator_actions import OperatorCommand, possible, possible_at
-from engine.decisions.results import checked
+from engine.decisions.actions.action import OperatorCommand
+from engine.decisions.actions.settle import SettleArguments
+from engine.decisions.operator_actions import BY_NAME, possible, possible_at
+from engine.decisions.results import kept_answer
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.effects import Done, NotDone
 from engine.domain.errors import InvalidError, RefusedError
@@ -15,7 +18,7 @@ from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Failed, Running, Waiting
 from engine.domain.statuses import Outcome
 from engine.storage.outbox import notices_of
-from operations.api.requests import BulkRequest, Where
+from operations.api.requests import BulkRequest, OperatorRequest, Where
 from samples.claims_with_approvals.business import GROWN
 from testkit import WorkflowTestEnvironment
 from tests.support.acting import act
@@ -29,8 +32,13 @@ BILL = step("bill", "ship", uses=("ship",))
 UNTIL = NOW + timedelta(hours=1)
 
 
-def command(was_done=None, **more):
-    return OperatorCommand(operator="grace", note="asked the carrier", was_done=was_done, **more)
+GRACE = OperatorRequest(operator="grace", note="asked the carrier")
+
+
+def command(was_done, **more):
+    return OperatorCommand(
+        operator="grace", note=GRACE.note, arguments=SettleArguments(was_done=was_done, **more)
+    )
 
 
 def in_doubt(*steps):
@@ -40,7 +48,11 @@ def in_doubt(*steps):
 
 
 def settle(order, command, now=NOW):
-    return act("settle", order, command, now)
+    return BY_NAME["settle"].act(order, command, now)
+
+
+def checked(command, workflows):
+    return BY_NAME["settle"].checked(in_doubt().order, command, partial(kept_answer, workflows))
 
 
 def states(order):
@@ -70,7 +82,7 @@ def test_a_step_that_was_done_is_completed_with_its_answer():
     assert (change.after.state, change.after.cause) == (Pending(), None)
     assert (change.entry.event, change.entry.actor) == ("settled", "operator/grace")
     settled = change.entry.events[0]
-    assert (settled.was_done, settled.note) == (True, command(True).note)
+    assert (settled.was_done, settled.note) == (True, GRACE.note)
     case.took(change).claim().done("bill")
     assert case.ended == ("Processed", None)
 
@@ -85,7 +97,7 @@ def test_after_a_step_that_was_not_done_the_order_can_be_cancelled():
     assert isinstance(change.after.step("ship").effect, NotDone)
     assert (change.entry.event, change.entry.events[0].was_done) == ("step-settled", False)
     assert possible(change.after, case.now) == ["resubmit", "cancel"]
-    case.took(change).took(act("cancel", change.after, command(), case.now)).claim()
+    case.took(change).took(act("cancel", change.after, GRACE, case.now)).claim()
     assert case.states == {"stock": "Undoing", "ship": "Failed", "bill": "NotStarted"}
 
 
@@ -94,7 +106,7 @@ def test_a_step_that_was_not_done_is_resubmitted_with_the_same_key():
     """A late call and the next attempt are one to the service (AGT-3)."""
     case = in_doubt()
     case.took(settle(case.order, command(False), case.now))
-    again = case.took(act("resubmit", case.order, command(), case.now)).claim().order.step("ship")
+    again = case.took(act("resubmit", case.order, GRACE, case.now)).claim().order.step("ship")
     assert isinstance(again.state, Running)
     assert (again.counts.attempts, again.key.generation) == (2, 0)
 
@@ -142,13 +154,13 @@ def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_othe
 def test_a_step_that_was_skipped_as_done_has_failed_if_it_was_not():
     """It would count as done for ever, and an order past such a pivot could not be cancelled."""
     case = in_doubt(STOCK, SHIP, step("bill", "ship"))
-    case.took(act("skip", case.order, command(), case.now)).claim().refused("bill")
+    case.took(act("skip", case.order, GRACE, case.now)).claim().refused("bill")
     assert case.states == {"stock": "Completed", "ship": "Skipped", "bill": "Failed"}
     assert "cancel" not in possible(case.order, case.now)
     change = settle(case.order, command(False), case.now)
     assert isinstance(change.after.step("ship").state, Failed)
     assert "cancel" in possible(change.after, case.now)
-    again = act("resubmit", change.after, command(), case.now).after
+    again = act("resubmit", change.after, GRACE, case.now).after
     assert (states(again)["ship"], states(again)["bill"]) == ("NotStarted", "NotStarted")
     done = settle(case.order, command(True, answer={}), case.now)
     assert states(done.after)["ship"] == "Completed"
@@ -171,7 +183,7 @@ def test_it_is_for_an_order_in_error_on_its_way_forward():
     assert "settle" not in possible(case.expire().order, case.now)
     case.claim().done("stock").refused("gift", in_doubt=True)
     assert "settle" in possible(case.order, case.now)
-    case.took(act("cancel", case.order, command(), case.now)).claim().refused("gift", in_doubt=True)
+    case.took(act("cancel", case.order, GRACE, case.now)).claim().refused("gift", in_doubt=True)
     assert case.ended == ("Error", "undo-incomplete")
     with pytest.raises(RefusedError):
         settle(case.order, command(False), case.now)
@@ -189,7 +201,7 @@ def test_an_answer_is_not_checked_without_the_steps_definition():
     """A workflow that this app does not have cannot say what the step answers."""
     newer = Workflows(WorkflowDefinition(name="w", version=2, steps=(STOCK,)))
     with pytest.raises(RefusedError):
-        checked(in_doubt().order, command(True, answer={}), newer)
+        checked(command(True, answer={}), newer)
 
 
 @pytest.mark.proves("OPR-12")
@@ -197,7 +209,7 @@ def test_an_answer_is_not_checked_for_a_step_that_is_not_in_doubt():
     """Although another one is."""
     known = Workflows(WorkflowDefinition(name="w", version=1, steps=(STOCK, SHIP, BILL)))
     with pytest.raises(RefusedError, match="ship"):  # the step that can be settled
-        checked(in_doubt().order, command(True, step="stock", answer={}), known)
+        checked(command(True, step="stock", answer={}), known)
 
 
 # In the app
@@ -322,19 +334,20 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
     bulk = environment._world.operations.services.bulk
 
     def run(where=PAY, **more):
-        request = BulkRequest(operator="grace", note="asked", action="settle", where=where, **more)
+        request = BulkRequest(action="settle", where=where, **GRACE.model_dump(), **more)
         return environment._world.run(bulk.run(request))
 
     environment.advance(minutes=1)
     with pytest.raises(InvalidError):  # what was found out concerns one step
-        run(was_done=False, where=Where(workflow="claim"))
-    dry = run(was_done=False)
+        run(arguments={"wasDone": False}, where=Where(workflow="claim"))
+    dry = run(arguments={"wasDone": False})
     assert ([match.order_id for match in dry.matching], dry.done) == ([order.id], [])
     with pytest.raises(InvalidError):
         run(dry_run=False, until=dry.until)
-    wrong = run(dry_run=False, until=dry.until, was_done=True, answer={"reference": 5})
+    act = partial(run, dry_run=False, until=dry.until)
+    wrong = act(arguments={"wasDone": True, "answer": {"reference": 5}})
     assert [refusal.order_id for refusal in wrong.refused] == [order.id]
-    page = run(dry_run=False, until=dry.until, was_done=False)
+    page = act(arguments={"wasDone": False})
     assert (page.done, page.still_waiting, page.refused) == ([order.id], [order.id], [])
     assert "cancel" in environment.inspect(order.id).actions
 
@@ -346,7 +359,7 @@ def test_the_sender_gets_a_notice_of_a_step_that_was_done_and_of_no_other():
     order = orders.having(case.order, reply_to="shop-replies")
 
     def events(was_done):
-        change = settle(order, command(was_done, answer={}), case.now)
+        change = settle(order, command(was_done), case.now)
         bodies = (notice.body for notice in notices_of(order, change.after, change.entry))
         return [(body["event"], body["step"]) for body in map(json.loads, bodies)]
 

@@ -22,7 +22,7 @@ from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessStat
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
-from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.requests import OperatorRequest
 from tests.support.acting import alerts_of, cancel, resubmit, skip
 from tests.support.builders import (
     NOW,
@@ -48,7 +48,7 @@ WINDOW = seconds(30)
 SETTLED = NOW + TIMEOUT + TOLERANCE + WINDOW
 """When no call of an attempt that began now can take effect any more, where there is a window."""
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
-BY_HAND = ActRequest(operator="grace", note="done by hand")
+BY_HAND = OperatorRequest(operator="grace", note="done by hand")
 
 
 def in_states(*states):

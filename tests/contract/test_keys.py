@@ -13,7 +13,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.keys import business_keys, key_in, order_key
 from engine.domain.statuses import ProcessState
 from engine.storage.tables import Delete, Put
-from operations.api.requests import ActRequest, OperatorRequest, OrdersPage
+from operations.api.requests import OperatorRequest, OrdersPage
 from operations.api.retention import erase
 from submission import rules
 from tests.support.apps import app
@@ -131,7 +131,7 @@ async def test_keys_are_written_with_the_order_and_by_nothing_else(keyed, unique
     (row,) = await keyed.rows(unique)
     assert key_in(row) == unique
     before = await keyed.store.table.get("b00", row)
-    await keyed.orders.act(BY_NAME["hold"], order_id, ActRequest(**GRACE))
+    await keyed.orders.act(BY_NAME["hold"], order_id, OperatorRequest(**GRACE))
     assert await keyed.store.table.get("b00", row) == before
 
 

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import click
 
 from development.differential.courses import Courses, wishes
-from engine.decisions.operator_actions import OperatorAction
+from engine.decisions.actions.action import OperatorAction
 from engine.decisions.transitions import Transition
 from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import decide
@@ -197,10 +197,10 @@ def _recovery(rules, order, now, health):
 def _action(action, order, command, now):
     content = {
         "action": action.name,
-        "step": command.step,
-        "wasDone": command.was_done,
-        "answer": command.answer,
-        "confirm": command.confirm_late_effect,
+        "step": getattr(command.arguments, "step", None),
+        "wasDone": getattr(command.arguments, "was_done", None),
+        "answer": getattr(command.arguments, "answer", None),
+        "confirm": getattr(command.arguments, "confirm_late_effect", False),
     }
     return order, now, {"do": "act", "by": "", **content}
 

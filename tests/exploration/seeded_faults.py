@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -50,7 +51,7 @@ from engine.storage import outbox
 from engine.storage.tables import Delete
 from engine.storage.unit_of_work import UnitOfWork
 from operations.alerts.relay import Relay
-from operations.api.service import OperatorService
+from operations.api.service import OperatorService, command_of
 from scheduler.admission import admission, waiting_orders
 from scheduler.admission.admission import Admission
 from scheduler.rules import SchedulerRules
@@ -294,10 +295,12 @@ def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
     return patch.object(lists, "index_rows", index_rows)
 
 
-def _does_otherwise(name: str, decide: Any, **more: Any) -> AbstractContextManager[Any]:
-    """An action that decides something else; `decide` gets what decides it today, too."""
+def _does_otherwise(name: str, apply: Any, **more: Any) -> AbstractContextManager[Any]:
+    """An action that does something else; `apply` gets what it does today, too."""
     action = actions.BY_NAME[name]
-    otherwise = replace(action, decide=partial(decide, action.decide), **more)
+    otherwise = copy(action)
+    for method, does in {"apply": partial(apply, action.apply), **more}.items():
+        setattr(otherwise, method, does)
     return patch.dict(actions.BY_NAME, {name: otherwise})
 
 
@@ -620,7 +623,8 @@ def does_again_what_was_done() -> AbstractContextManager[Any]:
 def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
     async def act(self, action, order_id, request):
         order = await self.store.load(order_id)
-        await self.unit_of_work._send(action.act(order, request, self.clock()))
+        command = command_of(action, request)
+        await self.unit_of_work._send(action.act(order, command, self.clock()))
 
     return patch.object(OperatorService, "act", act)
 
@@ -1123,7 +1127,7 @@ def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
 
 
 def leaves_an_order_without_a_way_out() -> AbstractContextManager[Any]:
-    return patch.object(settle, "steps_of", lambda order: ())
+    return patch.object(settle, "steps_in_doubt", lambda order: ())
 
 
 def holds_and_lets_the_deadline_pass() -> AbstractContextManager[Any]:

@@ -19,7 +19,7 @@ from engine.domain.errors import ConflictError, InvalidError, QueueRefusedError,
 from engine.domain.keys import bucket_of, history_key
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import Insert
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from scheduler.admission.admission import REFRESH_INTERVAL
 from tests.support.builders import NOW, seconds, some
 from tests.support.neighbourhood import LASTS, street
@@ -139,7 +139,7 @@ async def bucket_is_away(there, order_id):
 async def is_cancelled(there, order_id):
     """An operator acts on it."""
     await there.operators.act(
-        BY_NAME["cancel"], order_id, ActRequest(operator="grace", note="not wanted any more")
+        BY_NAME["cancel"], order_id, OperatorRequest(operator="grace", note="not wanted any more")
     )
 
 

@@ -6,19 +6,20 @@ from datetime import datetime, timedelta
 import pytest
 
 from engine.alerts.events import STALLED
-from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.features.external_events.notifications import NEWS
 from engine.workflow import Workflow, application
+from operations.api.requests import OperatorRequest
 from testkit import OrderUnderTest, WorkflowTestEnvironment
 from testkit.environment import BEGINS
 from testkit.memory import in_memory
+from tests.support.acting import act
 from tests.support.apps import app
 from tests.support.asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
 from tests.support.scale import NIGHTLY, in_soak
 
 HOUR = timedelta(hours=1)
-GRACE = OperatorCommand(operator="grace", note="the customer asked for it")
+GRACE = OperatorRequest(operator="grace", note="the customer asked for it")
 
 waiting = Workflow("waiting", Request)
 
@@ -66,7 +67,7 @@ class Waits:
     def act(self, action, at):
         """Let an operator act at that time, of which no scheduler hears."""
         order = self.do(self.store.load(self.id))
-        self.do(self.store.commit(BY_NAME[action].act(order, GRACE, at).identified(f"{action}")))
+        self.do(self.store.commit(act(action, order, GRACE, at).identified(f"{action}")))
 
     def alerts_at(self, at):
         """What the stall detector announces of the order at that time."""

@@ -3,13 +3,21 @@
 from functools import partial
 
 from engine.alerts import events as alerts
+from engine.decisions.actions.action import OperatorCommand
 from engine.decisions.operator_actions import BY_NAME
 from engine.words.causes import words_of
 
 
-def act(name, order, command, now):
-    """The change by which an operator does this; raises `RefusedError`."""
-    return BY_NAME[name].act(order, command, now)
+def act(name, order, signed, now, **arguments):
+    """The change by which an operator does this; raises `RefusedError`.
+
+    `signed` says who acts, and why.
+    """
+    action = BY_NAME[name]
+    command = OperatorCommand(
+        operator=signed.operator, note=signed.note, arguments=action.asks(**arguments)
+    )
+    return action.act(order, command, now)
 
 
 def refusal(name, order, now):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.states import Failed, Skipped, UnderWay
 from operations.api.explain import explain
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from tests.support.builders import (
     LONGEST_UPGRADE,
     NOW,
@@ -21,7 +21,7 @@ from tests.support.builders import (
     seconds,
 )
 
-BY_GRACE = ActRequest(operator="grace", note="a note")
+BY_GRACE = OperatorRequest(operator="grace", note="a note")
 CAPACITY = {"payment": ("payment",)}
 NO_CAPACITY = {}
 

@@ -24,7 +24,7 @@ ALERTS = "operator-alerts"
 """The queue to which Event Grid delivers."""
 LAYOUT = Layout(oldest=11, newest=11, remedy="empty the folder with `make clean`")
 """What the data folder holds. Raise both numbers when rows or messages change: no data are converted."""
-ROWS = "11-0c5080e8618b2ae4"
+ROWS = "11-366c36fcf39e7260"
 """The fingerprint of the rows and messages of this layout; `tests/repository/test_layout.py` computes it."""
 
 

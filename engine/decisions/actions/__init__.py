@@ -1,6 +1,5 @@
 """What operators do to an order: one module for each action.
 
-`refusal` says why the action makes no sense for the order as it is, and `decide` makes the
-transition where it does. Both need the order alone: no workflow, and no report of an agent. Where
-an action concerns one step of the order, `step_of` finds it.
+A module with a value `ACTION` is all that an action needs beside its words: its route, its command,
+its bulk action, its button and its dialog follow from that value.
 """

@@ -2,17 +2,39 @@
 
 from datetime import datetime
 
+from engine.decisions.actions.action import NoArguments, OperatorAction, OperatorCommand
 from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
-from engine.domain.events import Action, ActionTaken
+from engine.domain.events import ActionTaken
 from engine.domain.orders import InError, OrderAggregate, Processed
+from engine.domain.work_index import WorkItemKind
 from engine.features.external_events.steps import cancel_requests
 
 OPERATOR, CUSTOMER = "operator", "customer"
 """Who may cancel an order."""
 
 
-def refusal(order: OrderAggregate) -> Cause | None:
+class Cancel(OperatorAction[NoArguments]):
+    """Request the undo of the order."""
+
+    name = "cancel"
+    rank = 50
+    is_irreversible = True
+    lists = (WorkItemKind.ERROR,)
+    asks = NoArguments
+
+    def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
+        """Return why the order cannot be cancelled; None if it can."""
+        return why_not_cancelled(order)
+
+    def apply(
+        self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
+    ) -> NextVersion:
+        """Request the undo, whatever the order is doing."""
+        return cancelled(order, OPERATOR, command.note, now)
+
+
+def why_not_cancelled(order: OrderAggregate) -> Cause | None:
     """Return why the order cannot be cancelled; None if it can."""
     if isinstance(order.state, Processed):
         return Cause(Code.PROCESSED_ALREADY)
@@ -25,12 +47,15 @@ def refusal(order: OrderAggregate) -> Cause | None:
     return Cause(Code.PIVOT_PASSED, {"steps": passed}) if passed else None
 
 
-def decide(order: OrderAggregate, by: str, note: str, now: datetime) -> NextVersion:
+def cancelled(order: OrderAggregate, by: str, note: str, now: datetime) -> NextVersion:
     """Request the undo, whatever the order is doing.
 
     Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
     """
-    without_requests, cancelled = cancel_requests(order)
+    without_requests, ended = cancel_requests(order)
     after = without_requests.request_undo(Cause(Code.CANCELLED, {"by": by}))
-    taken = ActionTaken(action=Action.CANCEL, note=note)
-    return next_version(order, after, now, (taken, *cancelled))
+    taken = ActionTaken(action=Cancel.name, note=note)
+    return next_version(order, after, now, (taken, *ended))
+
+
+ACTION = Cancel()

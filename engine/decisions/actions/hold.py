@@ -2,20 +2,36 @@
 
 from datetime import datetime
 
+from engine.decisions.actions.action import NoArguments, OperatorAction, OperatorCommand
 from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
-from engine.domain.events import Action, ActionTaken
-from engine.domain.orders import PROCESS_STATE, Hold, OrderAggregate
+from engine.domain.events import ActionTaken
+from engine.domain.orders import PROCESS_STATE, OrderAggregate
+from engine.domain.orders import Hold as OnHold
+from engine.domain.work_index import WorkItemKind
 
 
-def refusal(order: OrderAggregate) -> Cause | None:
-    """Return why the order cannot be put on hold; None if it can."""
-    if order.has_ended:
-        return Cause(Code.NOTHING_TO_HOLD, {"state": str(PROCESS_STATE[type(order.state)])})
-    return Cause(Code.ON_HOLD_ALREADY, {"by": order.hold.by}) if order.hold else None
-
-
-def decide(order: OrderAggregate, operator: str, note: str, now: datetime) -> NextVersion:
+class Hold(OperatorAction[NoArguments]):
     """Let no step start; running steps answer, or expire and are recovered."""
-    held = order.put_on_hold(Hold(operator, note, now))
-    return next_version(order, held, now, (ActionTaken(action=Action.HOLD, note=note),))
+
+    name = "hold"
+    rank = 60
+    lists = (WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING)
+    asks = NoArguments
+
+    def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
+        """Return why the order cannot be put on hold; None if it can."""
+        if order.has_ended:
+            return Cause(Code.NOTHING_TO_HOLD, {"state": str(PROCESS_STATE[type(order.state)])})
+        return Cause(Code.ON_HOLD_ALREADY, {"by": order.hold.by}) if order.hold else None
+
+    def apply(
+        self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
+    ) -> NextVersion:
+        """Put the order on hold."""
+        held = order.put_on_hold(OnHold(command.operator, command.note, now))
+        taken = ActionTaken(action=self.name, note=command.note)
+        return next_version(order, held, now, (taken,))
+
+
+ACTION = Hold()

@@ -2,23 +2,38 @@
 
 from datetime import datetime
 
+from engine.decisions.actions.action import NoArguments, OperatorAction, OperatorCommand
 from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
-from engine.domain.events import Action, ActionTaken
+from engine.domain.events import ActionTaken
 from engine.domain.orders import OrderAggregate
+from engine.domain.work_index import WorkItemKind
 from engine.features.external_events.steps import move_deadlines
 
 
-def refusal(order: OrderAggregate) -> Cause | None:
-    """Return why the order cannot be released; None if it can."""
-    return None if order.hold else Cause(Code.NOT_ON_HOLD)
+class Release(OperatorAction[NoArguments]):
+    """Let the order go on from where it was; chosen dates stay as they are."""
+
+    name = "release"
+    rank = 70
+    lists = (WorkItemKind.HELD,)
+    asks = NoArguments
+
+    def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
+        """Return why the order cannot be released; None if it can."""
+        return None if order.hold else Cause(Code.NOT_ON_HOLD)
+
+    def apply(
+        self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
+    ) -> NextVersion:
+        """Release the order.
+
+        The deadline of an external event moves by the time for which the order was on hold.
+        """
+        held_for = now - (order.hold.since if order.hold else now)
+        released = move_deadlines(order, held_for).release()
+        taken = ActionTaken(action=self.name, note=command.note)
+        return next_version(order, released, now, (taken,))
 
 
-def decide(order: OrderAggregate, note: str, now: datetime) -> NextVersion:
-    """Let the order go on from where it was; chosen dates stay as they are.
-
-    The deadline of an external event moves by the time for which the order was on hold.
-    """
-    held_for = now - (order.hold.since if order.hold else now)
-    released = move_deadlines(order, held_for).release()
-    return next_version(order, released, now, (ActionTaken(action=Action.RELEASE, note=note),))
+ACTION = Release()

@@ -2,31 +2,45 @@
 
 from datetime import datetime
 
+from engine.decisions.actions.action import NoArguments, OperatorAction, OperatorCommand
 from engine.decisions.drafts import NextVersion, next_version
 from engine.decisions.repair import failed_steps, forgotten_steps, resumed, why_not_repaired
 from engine.domain.causes import Cause, Code
-from engine.domain.events import Action, ActionTaken
+from engine.domain.events import ActionTaken
 from engine.domain.orders import OrderAggregate
 from engine.domain.verbs import reset
+from engine.domain.work_index import WorkItemKind
 
 
-def refusal(order: OrderAggregate, now: datetime) -> Cause | None:
-    """Return why the order cannot be resubmitted now; None if it can.
+class Resubmit(OperatorAction[NoArguments]):
+    """Let each failed step start afresh; what is completed stays so."""
 
-    A step in doubt whose key is forgotten could be done twice (AGT-12).
-    """
-    if cause := why_not_repaired(order, Action.RESUBMIT):
-        return cause
-    names = [step.name for step in forgotten_steps(order, now)]
-    facts = {"steps": names, "is_undo": order.is_undo}
-    return Cause(Code.KEYS_FORGOTTEN, facts) if names else None
+    name = "resubmit"
+    rank = 10
+    lists = (WorkItemKind.ERROR,)
+    asks = NoArguments
+
+    def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
+        """Return why the order cannot be resubmitted now.
+
+        A step in doubt whose key is forgotten could be done twice (AGT-12).
+        """
+        if cause := why_not_repaired(order, self.name):
+            return cause
+        names = [step.name for step in forgotten_steps(order, now)]
+        facts = {"steps": names, "is_undo": order.is_undo}
+        return Cause(Code.KEYS_FORGOTTEN, facts) if names else None
+
+    def apply(
+        self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
+    ) -> NextVersion:
+        """Reset the failed steps.
+
+        A step whose service would refuse its key again gets the next one (AGT-3).
+        """
+        fresh = resumed(order.with_steps(*map(reset, failed_steps(order))))
+        taken = ActionTaken(action=self.name, note=command.note)
+        return next_version(order, fresh, now, (taken,))
 
 
-def decide(order: OrderAggregate, note: str, now: datetime) -> NextVersion:
-    """Let each failed step start afresh; what is completed stays so.
-
-    A step whose service would refuse its key again gets the next one (AGT-3).
-    """
-    fresh = resumed(order.with_steps(*map(reset, failed_steps(order))))
-    taken = ActionTaken(action=Action.RESUBMIT, note=note)
-    return next_version(order, fresh, now, (taken,))
+ACTION = Resubmit()

@@ -1,80 +1,149 @@
 """Settle a step in doubt: an operator found out at its service whether it was done (OPR-12)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationInfo, field_validator
+
+from engine.decisions.actions.action import (
+    KeptAnswer,
+    OperatorAction,
+    OperatorCommand,
+    StepArguments,
+)
 from engine.decisions.drafts import NextVersion, next_version
-from engine.decisions.errors import ActionRefusedError
-from engine.decisions.repair import chosen, resumed_or_left, why_not_repaired
+from engine.decisions.repair import chosen, resumed_or_left, why_not_chosen, why_not_repaired
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Doubt
-from engine.domain.events import Action, StepSettled
+from engine.domain.errors import RefusedError
+from engine.domain.events import StepSettled
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
+from engine.domain.work_index import WorkItemKind
+from engine.words.causes import words_of
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """What an operator found out at the service of a step."""
+class SettleArguments(StepArguments):
+    """What an operator found out at the service of a step in doubt."""
 
-    result: Mapping[str, Any] | None = None
-    """The result of the step, as it is kept; None if the step was not done."""
-    confirms_late_effect: bool = False
+    was_done: bool
+    answer: dict[str, Any] | None = None
+    """The answer of a step that was done; may be left out if it has no required field."""
+    confirm_late_effect: bool = False
     """Whether the step counts as not done although a call may still take effect."""
 
+    @field_validator("answer")
+    @classmethod
+    def _answers_if_done(cls, answer: object, info: ValidationInfo) -> object:
+        if answer is not None and info.data.get("was_done") is False:
+            raise ValueError("expected only of a step that was done")
+        return answer
 
-def refusal(order: OrderAggregate) -> Cause | None:
-    """Return why no step can be settled; None if one can."""
-    if order.is_undo:
-        return Cause(Code.BEING_UNDONE)
-    if cause := why_not_repaired(order, Action.SETTLE):
-        return cause
-    return None if steps_of(order) else Cause(Code.NOTHING_IN_DOUBT)
+    @field_validator("confirm_late_effect")
+    @classmethod
+    def _confirms_if_not_done(cls, confirms: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - of pydantic
+        if confirms and info.data.get("was_done"):
+            raise ValueError("expected only of a step that was not done")
+        return confirms
 
 
-def steps_of(order: OrderAggregate) -> tuple[Step, ...]:
+class Settle(OperatorAction[SettleArguments]):
+    """End the doubt about a step.
+
+    If it was done, it is completed, and the order goes on unless another step has failed. If it was
+    not done, the order stays in `Error`, for another action.
+    """
+
+    name = "settle"
+    rank = 40
+    is_irreversible = True
+    lists = (WorkItemKind.ERROR,)
+    asks = SettleArguments
+
+    def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
+        """Return why no step can be settled; None if one can."""
+        if order.is_undo:
+            return Cause(Code.BEING_UNDONE)
+        if cause := why_not_repaired(order, self.name):
+            return cause
+        return None if steps_in_doubt(order) else Cause(Code.NOTHING_IN_DOUBT)
+
+    def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
+        """Return the steps in doubt."""
+        return steps_in_doubt(order)
+
+    def why_not_now(
+        self, order: OrderAggregate, arguments: SettleArguments, now: datetime
+    ) -> Cause | None:
+        """Return why this step, or the only one, cannot be settled so.
+
+        It is not found not done while a call may still take effect, unless the operator confirms
+        that it may.
+        """
+        in_doubt = steps_in_doubt(order)
+        if cause := why_not_chosen(in_doubt, arguments.step, self.name):
+            return cause
+        step = chosen(in_doubt, arguments.step)
+        until = step.effects_final_at
+        confirmed = arguments.was_done or arguments.confirm_late_effect
+        if confirmed or until is None or now >= until:
+            return None
+        facts = {"step": step.name, "until": until.isoformat()}
+        return Cause(Code.LATE_EFFECT_POSSIBLE, facts)
+
+    def checked(
+        self,
+        order: OrderAggregate,
+        command: OperatorCommand[SettleArguments],
+        kept: KeptAnswer,
+    ) -> OperatorCommand[SettleArguments]:
+        """Return the command with the answer of a step that was done as it is kept.
+
+        Raises `RefusedError` if no such step is in doubt, and as `kept` does.
+        """
+        arguments = command.arguments
+        if not arguments.was_done:
+            return command
+        in_doubt = steps_in_doubt(order)
+        if cause := why_not_chosen(in_doubt, arguments.step, self.name):
+            raise RefusedError(words_of(cause))
+        step = chosen(in_doubt, arguments.step).name
+        answer = dict(kept(order, step, arguments.answer or {}))
+        return replace(command, arguments=arguments.model_copy(update={"answer": answer}))
+
+    def apply(
+        self, order: OrderAggregate, command: OperatorCommand[SettleArguments], now: datetime
+    ) -> NextVersion:
+        """End the doubt about the step."""
+        found, note = command.arguments, command.note
+        step = chosen(steps_in_doubt(order), found.step)
+        if found.was_done:
+            done = order.with_steps(verbs.settle_done(step, found.answer or {}))
+            return resumed_or_left(order, done, now, self._settled(step, note, was_done=True))
+        until = step.effects_final_at
+        is_early = until is not None and now < until
+        not_done = order.with_steps(verbs.settle_not_done(step))
+        settled = self._settled(step, note, was_done=False, late_effect_possible=is_early)
+        return next_version(order, not_done, now, (settled,))
+
+    def _settled(
+        self, step: Step, note: str, *, was_done: bool, late_effect_possible: bool = False
+    ) -> StepSettled:
+        return StepSettled(
+            action=self.name,
+            step=step.name,
+            note=note,
+            was_done=was_done,
+            late_effect_possible=late_effect_possible,
+        )
+
+
+def steps_in_doubt(order: OrderAggregate) -> tuple[Step, ...]:
     """Return the steps in doubt, also those that have not failed."""
     return tuple(step for step in order.steps if isinstance(step.effect, Doubt))
 
 
-def step_of(order: OrderAggregate, name: str | None) -> Step:
-    """Return the step in doubt of this name, or the only one; raises `ActionRefusedError`."""
-    return chosen(steps_of(order), name, Action.SETTLE)
-
-
-def decide(
-    order: OrderAggregate, step: Step, finding: Finding, note: str, now: datetime
-) -> NextVersion:
-    """End the doubt about the step.
-
-    If it was done, it is completed, and the order goes on unless another step has failed. If it was
-    not done, the order stays in `Error`, for another action. Raises `ActionRefusedError` while a
-    call may still take effect, unless the operator confirms that it may.
-    """
-    if finding.result is not None:
-        done = order.with_steps(verbs.settle_done(step, finding.result))
-        settled = _settled(step, note, was_done=True)
-        return resumed_or_left(order, done, now, settled)
-    until = step.effects_final_at
-    is_early = until is not None and now < until
-    if until and is_early and not finding.confirms_late_effect:
-        facts = {"step": step.name, "until": until.isoformat()}
-        raise ActionRefusedError(Cause(Code.LATE_EFFECT_POSSIBLE, facts))
-    not_done = order.with_steps(verbs.settle_not_done(step))
-    settled = _settled(step, note, was_done=False, late_effect_possible=is_early)
-    return next_version(order, not_done, now, (settled,))
-
-
-def _settled(
-    step: Step, note: str, *, was_done: bool, late_effect_possible: bool = False
-) -> StepSettled:
-    return StepSettled(
-        action=Action.SETTLE,
-        step=step.name,
-        note=note,
-        was_done=was_done,
-        late_effect_possible=late_effect_possible,
-    )
+ACTION = Settle()

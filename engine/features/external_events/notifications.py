@@ -37,7 +37,7 @@ def _is_request(event: HistoryEvent) -> TypeGuard[Request]:
 def is_reminder(request: Request, step: Step) -> bool:
     """Whether the event was requested before, and is requested again."""
     if isinstance(request, StepActionTaken):
-        return request.action is Action.REMIND
+        return request.action == Action.REMIND
     return step.counts.failures > 0
 
 

@@ -2,14 +2,13 @@
 
 import click
 
-from engine.decisions.operator_actions import PAUSE_AGENT, RESUME_AGENT
 from operations.cli.client import Api
 from operations.cli.commands.action_help import help_of
 from operations.cli.commands.options import IN_UTC_OPTION, given_time, signed
 from operations.cli.terminal import in_zone, printable
 
 
-@click.command(name=PAUSE_AGENT.name, help=help_of(PAUSE_AGENT))
+@click.command(name="pause-agent", help=help_of("pause-agent"))
 @click.argument("agent")
 @click.option(
     "--until",
@@ -27,7 +26,7 @@ def pause_agent(api: Api, /, *, agent: str, **body: str) -> None:
     click.echo(f"{printable(paused['agent'])}: paused until {in_zone(paused['until'])}")
 
 
-@click.command(name=RESUME_AGENT.name, help=help_of(RESUME_AGENT))
+@click.command(name="resume-agent", help=help_of("resume-agent"))
 @click.argument("agent")
 @signed
 @click.pass_obj

@@ -2,7 +2,6 @@
 
 import click
 
-from engine.decisions.operator_actions import LINK, REMIND, Words
 from operations.cli import formatting
 from operations.cli.client import Api
 from operations.cli.commands.action_help import help_of
@@ -34,17 +33,17 @@ def answer(
     click.echo(f"{printable(order_id)}: {printable(step)} {taken['status']}")
 
 
-def _asking(words: Words) -> click.Command:
+def _asking(action: str) -> click.Command:
     """Return the command that changes how an answer from outside is awaited."""
 
-    @click.command(words.name, help=help_of(words))
+    @click.command(action, help=help_of(action))
     @click.argument("order_id")
     @click.argument("step")
     @signed
     @click.pass_obj
     def act(api: Api, *, order_id: str, step: str, operator: str, note: str) -> None:
         body = {"operator": operator, "note": note}
-        taken = api.post("orders", order_id, "answers", step, words.name, body=body)
+        taken = api.post("orders", order_id, "answers", step, action, body=body)
         click.echo(printable(taken.get("callbackUrl") or formatting.acted(taken)))
 
     return act
@@ -69,6 +68,6 @@ def extend(api: Api, *, order_id: str, step: str, until: str, operator: str, not
 COMMANDS = (
     answer,
     extend,
-    _asking(REMIND),
-    _asking(LINK),
+    _asking("remind"),
+    _asking("link"),
 )

@@ -1,92 +1,107 @@
-"""The command that acts on many orders."""
+"""The commands that act on many orders: one for each action."""
+
+from collections.abc import Callable
+from typing import Any
 
 import click
 
-from engine.decisions.operator_actions import ACTIONS, BY_NAME
+from engine.decisions.actions.arguments import ArgumentKind, arguments_of
+from engine.decisions.operator_actions import ACTIONS, AnyAction
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome
 from operations.cli import formatting, terminal
 from operations.cli.client import Api, Json
-from operations.cli.commands.actions import outcome_body, outcome_options
+from operations.cli.commands.action_help import help_of
+from operations.cli.commands.arguments import body_of, options_of
 from operations.cli.commands.options import WORKFLOW, given_time, printed, signed
 
 OUTCOMES = click.Choice(
     [outcome.value for outcome in Outcome if STATUS_INFO[OrderStatus(outcome)].waits_for_operator]
 )
+FILTERS = (
+    WORKFLOW,
+    click.option("--step", help="Only orders of which this step failed."),
+    click.option("--agent", help="Only orders of which a step failed at this agent."),
+    click.option("--cause", help="Only orders with exactly this cause, as `causes` names it."),
+    click.option("--outcome", type=OUTCOMES, help="Only orders with this outcome."),
+    click.option(
+        "--since",
+        type=given_time,
+        metavar="TIME",
+        help="Only orders that have changed since this time.",
+    ),
+)
+"""The options that say which orders are meant."""
+WHERE = ("workflow", "step", "agent", "cause", "outcome", "since")
+LISTS = ("matching", "done", "stillWaiting", "refused", "changed")
+"""The lists of orders that a page has."""
 
 
-@click.command()
-@click.argument("action", type=click.Choice([action.name for action in ACTIONS]))
-@WORKFLOW
-@click.option("--step", help="Only orders of which this step failed.")
-@click.option("--agent", help="Only orders of which a step failed at this agent.")
-@click.option("--cause", help="Only orders with exactly this cause, as `causes` names it.")
-@click.option("--outcome", type=OUTCOMES, help="Only orders with this outcome.")
-@click.option(
-    "--since",
-    type=given_time,
-    metavar="TIME",
-    help="Only orders that have changed since this time.",
-)
-@click.option(
-    "--until",
-    type=given_time,
-    metavar="TIME",
-    help="Only orders that have not changed since this time. A dry run prints the time to use.",
-)
-@click.option("--go", is_flag=True, help="Act. Without it, show what would be done.")
-@signed
-@printed
-@click.pass_obj
-def bulk(
-    api: Api,
-    /,
-    *,
-    action: str,
-    go: bool,
-    operator: str,
-    note: str,
-    in_json: bool,
-    done: bool | None,
-    answer: str | None,
-    confirm_late_effect: bool,
-    **where: str | None,
-) -> None:
+@click.group()
+def bulk() -> None:
     """Act on many orders, first as a dry run.
 
     It acts on the orders that are listed for the action. After an interruption, start it again with
     the same --until: it does the rest, and touches no order twice.
     """
-    until = where.pop("until")
-    body: Json = {
-        "action": action,
-        "operator": operator,
-        "note": note,
-        "where": {name: value for name, value in where.items() if value is not None},
-        "dryRun": not go,
-        "until": until,
-    }
-    if BY_NAME[action].of_outcome:
-        body |= outcome_body(done=done, answer=answer, confirm_late_effect=confirm_late_effect)
+
+
+def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(FILTERS):
+        command = option(command)
+    return command
+
+
+def _command(action: AnyAction) -> click.Command:
+    """Return the command that carries out an action on many orders."""
+    arguments = [
+        argument for argument in arguments_of(action.asks) if argument.kind is not ArgumentKind.STEP
+    ]
+
+    @click.command(name=action.name, help=help_of(action.name))
+    @_filtered
+    @click.option(
+        "--until",
+        type=given_time,
+        metavar="TIME",
+        help="Only orders that have not changed since this time. A dry run prints the time to use.",
+    )
+    @click.option("--go", is_flag=True, help="Act. Without it, show what would be done.")
+    @signed
+    @printed
+    @click.pass_obj
+    def act(api: Api, /, *, go: bool, in_json: bool, **given: Any) -> None:
+        where = {name: given.pop(name) for name in WHERE}
+        body: Json = {
+            "action": action.name,
+            "where": {name: value for name, value in where.items() if value is not None},
+            "dryRun": not go,
+            **{name: given.pop(name) for name in ("operator", "note", "until")},
+        }
+        body["arguments"] = body_of(arguments, given)
+        summary = _carried_out(api, body)
+        click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
+
+    act.params += options_of(arguments)
+    return act
+
+
+def _carried_out(api: Api, body: Json) -> Json:
+    """Send the request page by page; return what was done in all, and say how far it is."""
     summary: Json = {
-        "action": action,
-        "until": until,
-        "matching": [],
-        "done": [],
-        "stillWaiting": [],
-        "refused": [],
-        "changed": [],
+        "action": body["action"],
+        "until": body["until"],
+        **{name: [] for name in LISTS},
     }
     for page in api.bulk_pages(body):
         summary["until"] = page["until"]
-        for name in ("matching", "done", "stillWaiting", "refused", "changed"):
+        for name in LISTS:
             summary[name] += page[name]
-        click.echo(
-            f"{len(summary['matching'])} orders found so far, {len(summary['done'])} done",
-            err=True,
-        )
-    click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
+        found, done = len(summary["matching"]), len(summary["done"])
+        click.echo(f"{found} orders found so far, {done} done", err=True)
+    return summary
 
 
-bulk.params += outcome_options()
+for _action in ACTIONS:
+    bulk.add_command(_command(_action))
 
 COMMANDS = (bulk,)

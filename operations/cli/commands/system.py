@@ -25,7 +25,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="NAME", type=click.Choice(list(RUNS)))
+@click.argument("name", metavar="NAME", type=click.Choice(RUNS))
 @signed
 @click.pass_obj
 def run(api: Api, /, *, name: str, **body: str) -> None:

@@ -3,34 +3,27 @@
 import { momentOf, zone } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
-import { outcomeFields, outcomeOf } from "./outcome.js";
+import { argumentsOf, fieldsOf } from "./fields.js";
 import { send } from "./session.js";
 import { action } from "./words.js";
 
 /** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
-export function act({ name, title, button, effect, danger, ofStep, ofOutcome }, order, place, acted) {
-  const choices = order.steps.filter((step) => step.actions.includes(name)).map((step) => step.name);
+export function act({ name, title, button, effect, danger, fields }, order, place, acted) {
+  const steps = order.steps.filter((step) => step.actions.includes(name)).map((step) => step.name);
   confirm({
     title,
     act: button,
     effect,
     danger,
-    ...fieldsOf({ ofStep, ofOutcome }, choices),
+    fields: fieldsOf(fields, steps),
     run: async (given) => {
-      const { operator, note, step } = given;
-      const more = { ...(ofStep && { step }), ...(ofOutcome && outcomeOf(given)) };
-      await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...more });
+      const { operator, note } = given;
+      await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...argumentsOf(fields, given) });
       place.say(`${title}: done`);
       acted();
     },
     after: place.again,
   });
-}
-
-function fieldsOf({ ofStep, ofOutcome }, steps) {
-  const step = ofStep ? [{ name: "step", label: "Which step", choices: steps }] : [];
-  const { choices = [], ...more } = ofOutcome ? outcomeFields() : {};
-  return { choices: [...step, ...choices], ...more };
 }
 
 /** Pause an agent until a time. @param {string} name @param {import("./main.js").Place} place */
@@ -40,7 +33,7 @@ export function pauseAgent(name, place) {
     title: `${title} ${name}`,
     act: button,
     effect,
-    field: { name: "until", label: `Until (${zone()})`, type: "datetime-local" },
+    fields: [{ name: "until", label: `Until (${zone()})`, type: "datetime-local" }],
     run: async ({ operator, note, until }) => {
       await send(`/api/operator/agents/${name}/pause`, { operator, note, until: momentOf(until).toISOString() });
       place.say(`${name}: paused`);

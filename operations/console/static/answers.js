@@ -100,7 +100,7 @@ async function answer(awaited) {
     value: drafts.get(path) ?? form(details.fields),
   };
   const typed = ({ content }) => drafts.set(path, content);
-  asking(awaited, "answer", "", { unnoted: true, field, typed, about: question(details) }, ({ content }) => ({
+  asking(awaited, "answer", "", { unnoted: true, fields: [field], typed, about: question(details) }, ({ content }) => ({
     answer: parsed(content),
   }));
 }
@@ -141,13 +141,13 @@ export function parsed(json) {
 
 function refuse(awaited) {
   const field = { name: "refusal", label: text("console.answers.refusal"), type: "text", maxlength: 200 };
-  asking(awaited, "refuse", "", { unnoted: true, field }, ({ refusal }) => ({ refusal }));
+  asking(awaited, "refuse", "", { unnoted: true, fields: [field] }, ({ refusal }) => ({ refusal }));
 }
 
 function extend(awaited) {
   const value = typedOf(awaited.step.completeBy);
   const field = { name: "until", label: text("console.act.until", { zone: zone() }), type: "datetime-local", value };
-  asking(awaited, "extend", "/extend", { field }, ({ until, note }) => ({
+  asking(awaited, "extend", "/extend", { fields: [field] }, ({ until, note }) => ({
     until: momentOf(until).toISOString(),
     note,
   }));

@@ -5,10 +5,10 @@ import { h } from "../../../engine/pages/static/common/dom.js";
 import { now } from "../../../engine/pages/static/common/time.js";
 import { named, text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
+import { argumentsOf, fieldsOf } from "./fields.js";
 import { follow } from "./followed.js";
-import { outcomeFields, outcomeOf } from "./outcome.js";
 import { looking, send } from "./session.js";
-import { action, actionsOf } from "./words.js";
+import { action, actionsOf, isOfStep } from "./words.js";
 
 /** So many orders are named by a call, and so many are acted on: a call has to end in time, and says how far it is. */
 const LISTED = 200;
@@ -28,7 +28,7 @@ export const canMean = ({ text, since, until }) => !text && !since && !until;
  * @param {(problem: Problem) => void} failed shows why nothing begins
  */
 export function bulkButtons(list, where, until, place, failed) {
-  const buttons = actionsOf(list).filter(({ ofStep }) => !ofStep || where.step);
+  const buttons = actionsOf(list).filter((button) => !isOfStep(button) || where.step);
   if (!buttons.length) return null;
   return h(
     "p",
@@ -64,7 +64,7 @@ function once(act) {
 const verb = ({ name }) => named("console.bulk.verb", name);
 
 const labelOf = (action, { step = "" }) =>
-  action.ofStep
+  isOfStep(action)
     ? text("console.bulk.step-of-all", { action: verb(action), step })
     : text("console.bulk.all", { action: verb(action) });
 
@@ -82,15 +82,16 @@ async function begin(action, where, until, place) {
     matching.push(...page.matching);
     given.until ??= page.until;
   });
+  const asked = action.fields.filter(({ kind }) => kind !== "step"); // the step is that of the filter
   confirm({
     title: text("console.bulk.title", { action: verb(action), count: matching.length }),
     effect: text("console.bulk.effect", { effect: action.effect }),
     danger: action.danger,
     orders: matching.length,
-    ...(action.ofOutcome && outcomeFields()),
+    fields: fieldsOf(asked, []),
     run: (typed, progress) => {
       const { operator, note } = typed;
-      const request = { ...given, operator, note, ...(action.ofOutcome && outcomeOf(typed)), dryRun: false };
+      const request = { ...given, operator, note, arguments: argumentsOf(asked, typed), dryRun: false };
       return run(request, matching.length, progress);
     },
     after: place.again,

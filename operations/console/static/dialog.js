@@ -7,16 +7,25 @@ const MANY = 20;
 /** The type of a field for several lines. */
 export const LONG = "textarea";
 
-/** @typedef {{name: string, label: string, choices: string[]}} Choice */
+/**
+ * @typedef {object} Field
+ * @property {string} name
+ * @property {string} label
+ * @property {string} [type] of an `input`, or `LONG`
+ * @property {string} [value]
+ * @property {number} [maxlength]
+ * @property {string[]} [choices] what it can be, if it is chosen and not typed
+ * @property {Record<string, string>} [words] for choices that have words of their own
+ * @property {boolean} [isOptional] whether it may be left empty
+ */
 /**
  * @typedef {object} Question
  * @property {string} title
  * @property {string} effect what it does, in words
  * @property {string} [act] the word on the button
  * @property {boolean} [danger]
- * @property {Choice[]} [choices] what has to be chosen
  * @property {import("../../../engine/pages/static/common/dom.js").Child} [about] what has to be known besides
- * @property {{name: string, label: string, type: string, value?: string, maxlength?: number}} [field] what has to be typed besides
+ * @property {Field[]} [fields] what has to be given besides
  * @property {(given: Record<string, string>) => void} [typed] told of all that is typed
  * @property {boolean} [unnoted] whether no reason is kept
  * @property {number} [orders] how many are meant: of many the number has to be typed
@@ -41,16 +50,17 @@ export function confirm(question) {
     question.typed?.(given);
     draw();
   };
-  if (question.field) given[question.field.name] = question.field.value ?? "";
-  for (const { name, choices } of question.choices ?? []) given[name] = choices[0];
+  const fields = question.fields ?? [];
+  for (const { name, choices, value } of fields) given[name] = value ?? choices?.[0] ?? "";
   const typesNumber = (question.orders ?? 0) > MANY;
   const ready = () =>
     given.operator?.trim() &&
     (question.unnoted || given.note?.trim()) &&
-    (!question.field || given[question.field.name].trim()) &&
+    fields.every(({ name, isOptional }) => isOptional || given[name].trim()) &&
     (!typesNumber || Number(given.number) === question.orders);
 
-  const field = ({ name, label, type = "text", value = "", maxlength = 1000, ...more }) =>
+  /** @param {Field & Record<string, any>} asked with attributes of an `input` */
+  const field = ({ name, label, type = "text", value = "", maxlength = 1000, isOptional: _, ...more }) =>
     h(
       "label",
       { class: "field", key: name },
@@ -60,7 +70,8 @@ export function confirm(question) {
         : h("input", { name, type, value, onInput: typed(name), maxlength, ...more }),
     );
 
-  const choice = ({ name, label, choices }) =>
+  /** @param {Field} field */
+  const choice = ({ name, label, choices = [], words = {} }) =>
     h(
       "label",
       { class: "field", key: name },
@@ -68,15 +79,14 @@ export function confirm(question) {
       h(
         "select",
         { name, onChange: typed(name) },
-        choices.map((choice) => h("option", { value: choice }, choice)),
+        choices.map((choice) => h("option", { value: choice }, words[choice] ?? choice)),
       ),
     );
 
   const form = () => [
     h("p", { id: "effect" }, question.effect),
-    question.choices?.map(choice),
     question.about,
-    question.field && field(question.field),
+    fields.map((one) => (one.choices ? choice(one) : field(one))),
     field({ name: "operator", label: "Your name", value: operator(), maxlength: 80, autocomplete: "name" }),
     !question.unnoted && field({ name: "note", label: "Why (goes into the history)", autocomplete: "off" }),
     typesNumber &&

@@ -20,6 +20,7 @@ import { ask } from "./session.js";
  * @property {boolean} [isCounted] whether the overview counts it
  * @property {boolean} [isOver] whether its orders have come to an end
  */
+/** @typedef {{name: string, label: string, kind: string, choices: string[], isRequired: boolean}} Argument */
 /**
  * @typedef {object} Action
  * @property {string} name
@@ -29,8 +30,7 @@ import { ask } from "./session.js";
  * @property {boolean} danger
  * @property {string} [done] the past participle
  * @property {string} [subject] what it concerns
- * @property {boolean} ofStep whether it concerns one of the steps that failed, or are in doubt
- * @property {boolean} [ofOutcome] whether the operator says if the step was done
+ * @property {Argument[]} fields what it asks beside the operator's name and a note
  * @property {string[]} lists of which lists all orders can be meant at once
  */
 /** @typedef {{orders: Record<string, OrderTerm>, steps: Record<string, StepTerm>, actions: Action[], events?: Record<string, EventTerm>, lists?: Record<string, List>, logLink?: string | null, runbook?: Record<string, string>}} Vocabulary */
@@ -97,9 +97,12 @@ export const action = (name) =>
     button: name,
     effect: "",
     danger: false,
-    ofStep: false,
+    fields: [],
     lists: [],
   };
+
+/** Whether an action concerns one step of an order. @param {Action} action */
+export const isOfStep = ({ fields }) => fields.some(({ kind }) => kind === "step");
 
 /** What can be done to all orders of a list. @param {string} list */
 export const actionsOf = (list) => vocabulary.actions.filter(({ lists }) => lists.includes(list));

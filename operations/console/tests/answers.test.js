@@ -17,7 +17,7 @@ const buttons = (wanted) => all(wanted, "button").map(textOf);
 
 beforeEach(() => {
   giveStorage();
-  const named = (name) => ({ name, title: name, button: name, effect: "", danger: false, ofStep: false, lists: [] });
+  const named = (name) => ({ name, title: name, button: name, effect: "", danger: false, fields: [], lists: [] });
   know({ orders: {}, steps: {}, actions: ["answer", "refuse", "extend", "remind", "link"].map(named) });
 });
 

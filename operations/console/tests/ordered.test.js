@@ -9,7 +9,7 @@ import { know } from "../static/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
 const ORDER = { orderId: "b00-1", payload: { customer: { name: "hidden" } }, hides: true, erased: false };
-const action = { name: "look", title: "Show it", button: "Show", effect: "", danger: false, ofStep: false, lists: [] };
+const action = { name: "look", title: "Show it", button: "Show", effect: "", danger: false, fields: [], lists: [] };
 const drawn = (order, view = {}) => ordered({ ...ORDER, ...order }, view, /** @type {any} */ (null), () => {});
 
 beforeEach(() => {

@@ -36,7 +36,7 @@ know({
       effect: "Nothing starts.",
       danger: false,
       subject: "order",
-      ofStep: false,
+      fields: [],
       lists: ["Pending"],
     },
   ],

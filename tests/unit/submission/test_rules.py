@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.operator_actions import OperatorCommand
 from engine.declarations.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
 from engine.domain.errors import InvalidError
 from engine.domain.keys import business_key, key_in
@@ -14,6 +13,7 @@ from engine.domain.messages import Submission
 from engine.domain.submitted_order import OnFailure, Priority
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import MAX_CHARACTERS, stored_form
+from operations.api.requests import OperatorRequest
 from submission.rules import new_order as order_of
 from submission.rules import read, same_submission
 from tests.support.acting import expedite
@@ -66,8 +66,8 @@ def recorded(**more):
 
 def hurried(order):
     """The order, after an operator raised its priority."""
-    command = OperatorCommand(operator="grace", note="soon")
-    return expedite(order, command, NOW).after
+    signed = OperatorRequest(operator="grace", note="soon")
+    return expedite(order, signed, NOW).after
 
 
 @pytest.mark.proves("SUB-3", "OPR-8")

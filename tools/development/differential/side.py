@@ -11,20 +11,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from development.differential import neutral
+from engine.decisions.actions.action import OperatorCommand
 from engine.decisions.drafts import NextVersion
 from engine.decisions.errors import CausedError
-from engine.decisions.operator_actions import (
-    BY_NAME,
-    OperatorAction,
-    OperatorCommand,
-    cancel_for_customer,
-)
+from engine.decisions.operator_actions import BY_NAME, AnyAction, cancel_for_customer
 from engine.decisions.restore import Copied
-from engine.decisions.results import checked
+from engine.decisions.results import kept_answer
 from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
@@ -53,6 +50,13 @@ Json = Mapping[str, Any]
 
 ADDRESS = "https://orders.example"
 OPERATOR, NOTE = "grace", "mended"
+OF_ARGUMENTS = {
+    "step": "step",
+    "was_done": "wasDone",
+    "answer": "answer",
+    "confirm_late_effect": "confirm",
+}
+"""The arguments of actions, each with its key in a move."""
 FORM = 1
 """The number of the neutral form of worlds and moves that this side reads. A new key, or a new meaning, is a new form:
 then no base from before it can be compared with."""
@@ -127,16 +131,15 @@ class Side:
 
     def act(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
         """Let an operator act on the order."""
-        command = OperatorCommand(
-            operator=OPERATOR,
-            note=NOTE,
-            step=move.get("step"),
-            was_done=move.get("wasDone"),
-            answer=move.get("answer"),
-            confirm_late_effect=move.get("confirm", False),
-        )
-        workflows = self._workflows
-        return _action(move["action"]).act(before, checked(before, command, workflows), now)
+        action = _action(move["action"])
+        given = {
+            name: move[key]
+            for name, key in OF_ARGUMENTS.items()
+            if name in action.asks.model_fields and key in move
+        }
+        command = OperatorCommand(operator=OPERATOR, note=NOTE, arguments=action.asks(**given))
+        kept = partial(kept_answer, self._workflows)
+        return action.act(before, action.checked(before, command, kept), now)
 
     def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
@@ -365,7 +368,7 @@ FORMER_ACTIONS = {"hurry": "expedite", "renew": "retry-with-new-key"}
 """Actions by the names that they have in courses."""
 
 
-def _action(name: str) -> OperatorAction:
+def _action(name: str) -> AnyAction:
     return BY_NAME[FORMER_ACTIONS.get(name, name)]
 
 

@@ -24,7 +24,7 @@ from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.words.causes import words_of
-from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.requests import OperatorRequest
 from operations.api.views import StepStateView, order_view
 from tests.support.acting import cancel, resubmit, skip
 from tests.support.acting import refusal as why_not
@@ -45,12 +45,9 @@ from tests.support.builders import (
 )
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
+BY_HAND = OperatorRequest(operator="grace", note="done by hand")
 LATER = NOW + seconds(1)
 UNDO_RESUMED = Cause(Code.UNDO_RESUMED)
-
-
-def skipping(step=None):
-    return ActRequest(operator="grace", note="done by hand", step=step)
 
 
 def with_its_result(step):
@@ -159,14 +156,14 @@ def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
     """A step that was refused on the way forward, without doubt, is left as it is."""
     stuck = going_back(steps.nothing_to_undo, FAILED, NOT, NOT)
     assert states(resubmit(stuck, REQUEST, NOW).after)[:2] == [NothingToUndo, UndoPending]
-    assert states(skip(stuck, skipping(), NOW).after)[:2] == [NothingToUndo, Skipped]
+    assert states(skip(stuck, BY_HAND, NOW).after)[:2] == [NothingToUndo, Skipped]
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-5", "ALR-1")
 def test_an_undo_that_an_operator_resumed_ends_with_that_as_its_reason():
     """In the order, its history and its alert; the reason shown before was the failure (engine 29 g)."""
     stuck = going_back(steps.undone, FAILED, NOT, NOT)
-    goes_on = skip(stuck, skipping(), NOW).after
+    goes_on = skip(stuck, BY_HAND, NOW).after
     assert goes_on.cause == UNDO_RESUMED
     assert resubmit(stuck, REQUEST, NOW).after.cause == UNDO_RESUMED
     change = scheduler.claim(goes_on, LATER)
@@ -184,13 +181,13 @@ def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(order):
     with pytest.raises(RefusedError, match=f"{why} resubmitted"):
         resubmit(order, REQUEST, NOW)
     with pytest.raises(RefusedError, match=f"{why} freed of a step"):
-        skip(order, skipping(), NOW)
+        skip(order, BY_HAND, NOW)
 
 
 @pytest.mark.proves("OPR-4", "OPR-6")
 def test_an_order_goes_on_after_a_skipped_step():
     """The next step begins although it was not done; the history says which, who, and why."""
-    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), NOW)
+    change = skip(in_error(DONE, DONE, FAILED, NOT), BY_HAND, NOW)
     assert states(change.after) == [Completed, Completed, Skipped, Waiting]
     assert change.after.step("shipment").state == Skipped(SkipReason.OPERATOR)
     assert change.after.state == Pending()
@@ -206,7 +203,7 @@ def test_an_order_goes_on_after_a_skipped_step():
 def test_a_step_whose_answer_is_needed_cannot_be_skipped(states, step, needs):
     """The shipment names the reservation, the capture names the authorisation."""
     with pytest.raises(RefusedError, match=f"{needs} cannot be done without what {step} answers"):
-        skip(in_error(*states, NOT, NOT), skipping(step), NOW)
+        skip(in_error(*states, NOT, NOT), BY_HAND, NOW, step=step)
 
 
 @pytest.mark.proves("OPR-4")
@@ -217,22 +214,22 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     declined = steps.failed(failed.step("payment"), reason="card declined")
     failed = orders.with_steps(failed, declined)
     with pytest.raises(RefusedError, match="name one of them: stock, payment"):
-        skip(failed, skipping(), NOW)
+        skip(failed, BY_HAND, NOW)
     with pytest.raises(RefusedError, match="can be skipped; of this order that is: stock, payment"):
-        skip(failed, skipping("capture"), NOW)
-    change = skip(failed, skipping("stock"), NOW)
+        skip(failed, BY_HAND, NOW, step="capture")
+    change = skip(failed, BY_HAND, NOW, step="stock")
     assert change.after.state == InError(Outcome.FAILED)
     assert change.entry.event == "step-skipped"
     assert change.messages == ()
     assert change.after.cause == refusal("card declined")
-    change = skip(change.after, skipping(), NOW)
+    change = skip(change.after, BY_HAND, NOW)
     assert (change.after.state, change.entry.event) == (Pending(), "skipped")
 
 
 @pytest.mark.proves("OPR-4", "UND-4")
 def test_an_undo_that_was_done_by_hand_can_be_skipped():
     """The undo goes on, and the order ends as undone."""
-    change = skip(going_back(FAILED, steps.undone, NOT, NOT), skipping("stock"), NOW)
+    change = skip(going_back(FAILED, steps.undone, NOT, NOT), BY_HAND, NOW, step="stock")
     end = scheduler.claim(change.after, NOW)
     assert (end.after.state, states(end.after)[0]) == (InError(Outcome.UNDONE), Skipped)
 
@@ -240,7 +237,7 @@ def test_an_undo_that_was_done_by_hand_can_be_skipped():
 @pytest.mark.proves("OPR-4", "UND-2")
 def test_a_skipped_step_is_undone_with_the_others():
     """It was tried, so it may have been done."""
-    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), NOW)
+    change = skip(in_error(DONE, DONE, FAILED, NOT), BY_HAND, NOW)
     change = cancel(change.after, REQUEST, NOW)
     assert states(change.after) == [UndoPending, UndoPending, UndoPending, Waiting]
 

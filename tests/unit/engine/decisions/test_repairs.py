@@ -3,10 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
-from engine.decisions.actions import resubmit, retry_with_new_key, settle, skip
-from engine.decisions.errors import ActionRefusedError
+from engine.decisions.actions.action import OperatorCommand
+from engine.decisions.operator_actions import BY_NAME
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
@@ -43,6 +41,9 @@ from tests.support.engine_records import (
 from tests.support.engine_scheduling import only_step
 
 NOTE = "looked there"
+RESUBMIT, SKIP, RETRY, SETTLE = map(
+    BY_NAME.get, ("resubmit", "skip", "retry-with-new-key", "settle")
+)
 FAILED = Failed(DECLINED)
 TRIED = Counts(attempts=3, failures=2, cooldowns=1)
 KNOWN = replace(KEY, known_until=NOW + TIMEOUT + timedelta(seconds=1))
@@ -69,11 +70,23 @@ TWO = failed_order(step(FAILED, "a"), step(Failed(TIMED_OUT), "b"))
 """An order of which two steps have failed."""
 
 
-def refused_because(choose, *arguments):
-    """The cause for which no step is chosen."""
-    with pytest.raises(ActionRefusedError) as refusal:
-        choose(*arguments)
-    return refusal.value.cause
+def acted(action, order, **arguments):
+    """What comes of an action on the order; with a time other than NOW as `now`."""
+    now = arguments.pop("now", NOW)
+    command = OperatorCommand(operator="grace", note=NOTE, arguments=action.asks(**arguments))
+    return action.apply(order, command, now)
+
+
+def why_not(action, order):
+    return action.why_not(order, NOW)
+
+
+def why_not_now(action, order, **arguments):
+    return action.why_not_now(order, action.asks(**arguments), NOW)
+
+
+def names(action, order):
+    return [step.name for step in action.steps(order, NOW)]
 
 
 # Resubmit
@@ -84,8 +97,8 @@ def test_a_resubmitted_order_starts_its_failed_steps_afresh():
     done = step(Completed(), "a", effect=Done(key=KEY))
     failed = step(FAILED, "b", effect=NotDone(key=KEY), counts=TRIED)
     it = failed_order(done, failed)
-    assert resubmit.refusal(it, NOW) is None
-    again = resubmit.decide(it, NOTE, NOW)
+    assert why_not(RESUBMIT, it) is None
+    again = acted(RESUBMIT, it)
     assert again.after.state == Pending()
     assert (again.after.cause, again.after.failures) == (None, 0)
     assert again.after.step("a") == done
@@ -98,13 +111,13 @@ def test_a_resubmitted_order_starts_its_failed_steps_afresh():
 def test_a_resubmit_gives_a_refused_key_its_next_generation():
     """AGT-3."""
     failed = step(FAILED, effect=NotDone(key=KEY, refused_for_good=True))
-    assert only_step(resubmit.decide(failed_order(failed), NOTE, NOW)).key.generation == 1
+    assert only_step(acted(RESUBMIT, failed_order(failed))).key.generation == 1
 
 
 def test_a_resubmit_asks_somebody_outside_again():
     """SCH-12: the answer that they had been asked for is awaited again."""
     cancelled = with_callback_token(replace(external(RequestCancelled()), counts=TRIED), "t")
-    again = resubmit.decide(failed_order(refused(FAILED), cancelled), NOTE, NOW)
+    again = acted(RESUBMIT, failed_order(refused(FAILED), cancelled))
     assert again.after.step("approve").state == Waiting()
     assert again.after.step("approve").callback_token is None
 
@@ -114,7 +127,7 @@ def test_a_resubmit_lets_an_undo_go_on():
     may_stand = step(UndoFailed(DECLINED), "a", effect=UndoInDoubt(key=KEY))
     nothing = refused(NothingToUndo(DECLINED), name="b")
     cancelled = replace(external(RequestCancelled()), counts=TRIED)
-    again = resubmit.decide(stuck(may_stand, nothing, cancelled), NOTE, NOW).after
+    again = acted(RESUBMIT, stuck(may_stand, nothing, cancelled)).after
     assert again.step("a").state == UndoPending()
     assert (again.step("b"), again.step("approve")) == (nothing, cancelled)
     assert again.direction is Direction.UNDO
@@ -122,10 +135,10 @@ def test_a_resubmit_lets_an_undo_go_on():
 
 def test_an_order_is_resubmitted_only_in_error():
     """OPR-3: and not once it is over."""
-    assert code_of(resubmit.refusal(order(step()), NOW)) is Code.NOT_IN_ERROR
-    processed = resubmit.refusal(order(state=Processed()), NOW)
+    assert code_of(why_not(RESUBMIT, order(step()))) is Code.NOT_IN_ERROR
+    processed = why_not(RESUBMIT, order(state=Processed()))
     assert processed.facts == {"action": e.Action.RESUBMIT, "state": "Processed"}
-    assert code_of(resubmit.refusal(OVER, NOW)) is Code.NOTHING_TO_RESUME
+    assert code_of(why_not(RESUBMIT, OVER)) is Code.NOTHING_TO_RESUME
 
 
 def test_no_step_in_doubt_is_resubmitted_whose_key_may_be_forgotten():
@@ -133,14 +146,14 @@ def test_no_step_in_doubt_is_resubmitted_whose_key_may_be_forgotten():
     old = step(FAILED, "a", effect=InDoubt(key=FORGOTTEN))
     fresh = step(FAILED, "b", effect=InDoubt(key=KNOWN))
     certain = step(FAILED, "c", effect=NotDone(key=FORGOTTEN))
-    assert resubmit.refusal(failed_order(fresh, certain), NOW) is None
-    cause = resubmit.refusal(failed_order(old, fresh, certain), NOW)
+    assert why_not(RESUBMIT, failed_order(fresh, certain)) is None
+    cause = why_not(RESUBMIT, failed_order(old, fresh, certain))
     assert (cause.code, cause.facts) == (
         Code.KEYS_FORGOTTEN,
         {"steps": ["a"], "is_undo": False},
     )
     back = stuck(step(UndoFailed(DECLINED), effect=UndoInDoubt(key=FORGOTTEN)))
-    assert resubmit.refusal(back, NOW).facts["is_undo"]
+    assert why_not(RESUBMIT, back).facts["is_undo"]
 
 
 # Skip
@@ -149,8 +162,8 @@ def test_no_step_in_doubt_is_resubmitted_whose_key_may_be_forgotten():
 def test_an_order_goes_on_without_a_skipped_step():
     """OPR-4."""
     it = failed_order(in_doubt(FAILED))
-    assert skip.refusal(it) is None
-    skipped = skip.decide(it, skip.step_of(it, None), NOTE, NOW)
+    assert why_not(SKIP, it) is None
+    skipped = acted(SKIP, it)
     assert only_step(skipped).state == Skipped(SkipReason.OPERATOR)
     assert only_step(skipped).effect == InDoubt(key=KEY)  # it is undone with the order (UND-2)
     assert skipped.after.state == Pending()
@@ -162,7 +175,7 @@ def test_an_order_goes_on_without_a_skipped_step():
 
 def test_an_order_stays_in_error_while_another_step_has_failed():
     """OPR-4: for the cause of that step."""
-    skipped = skip.decide(TWO, skip.step_of(TWO, "a"), NOTE, NOW)
+    skipped = acted(SKIP, TWO, step="a")
     assert skipped.after.state == TWO.state
     assert skipped.after.cause == TIMED_OUT
     assert not skipped.events[0].resumes
@@ -171,9 +184,9 @@ def test_an_order_stays_in_error_while_another_step_has_failed():
 
 def test_one_of_several_failed_steps_has_to_be_named():
     """And no other step may be."""
-    several = refused_because(skip.step_of, TWO, None)
+    several = why_not_now(SKIP, TWO)
     assert several == Cause(Code.SEVERAL_STEPS, {"action": e.Action.SKIP, "steps": ["a", "b"]})
-    other = refused_because(skip.step_of, TWO, "c")
+    other = why_not_now(SKIP, TWO, step="c")
     assert other == Cause(Code.NO_SUCH_STEP, {"action": e.Action.SKIP, "steps": ["a", "b"]})
 
 
@@ -182,33 +195,33 @@ def test_no_step_is_skipped_whose_result_another_one_needs():
     failed, needing = step(FAILED, "a"), step(name="b", uses=("a",))
     it = failed_order(failed, needing)
     cause = Cause(Code.RESULT_NEEDED, {"needed": {"a": ["b"]}})
-    assert skip.refusal(it) == refused_because(skip.step_of, it, "a") == cause
-    assert skip.steps_of(it) == ()
+    assert why_not(SKIP, it) == why_not_now(SKIP, it, step="a") == cause
+    assert names(SKIP, it) == []
     finished = replace(needing, state=Skipped(SkipReason.OPERATOR))
-    assert skip.refusal(failed_order(failed, finished)) is None
+    assert why_not(SKIP, failed_order(failed, finished)) is None
     free = step(FAILED, "c")
     both = failed_order(failed, needing, free)
-    assert skip.refusal(both) is None
-    assert skip.steps_of(both) == (free,)
+    assert why_not(SKIP, both) is None
+    assert names(SKIP, both) == ["c"]
     back = step(UndoFailed(DECLINED), "a", effect=UndoInDoubt(key=KEY))
-    assert skip.refusal(stuck(back, needing)) is None
+    assert why_not(SKIP, stuck(back, needing)) is None
 
 
 def test_a_step_whose_undo_failed_is_skipped():
     """UND-4: one that was never done is none of them."""
     back = step(UndoFailed(DECLINED), "a", effect=UndoInDoubt(key=KEY))
     it = stuck(back, refused(NothingToUndo(DECLINED), name="b"))
-    assert skip.steps_of(it) == (back,)
-    skipped = skip.decide(it, skip.step_of(it, None), NOTE, NOW)
+    assert names(SKIP, it) == ["a"]
+    skipped = acted(SKIP, it)
     assert skipped.after.direction is Direction.UNDO
     assert skipped.after.state == Pending()
 
 
 def test_a_step_is_skipped_only_in_an_order_that_has_failed():
     """OPR-4: an order may also be in error although no step of it failed."""
-    assert code_of(skip.refusal(order(step()))) is Code.NOT_IN_ERROR
-    assert code_of(skip.refusal(OVER)) is Code.NOTHING_TO_RESUME
-    assert code_of(skip.refusal(failed_order(step()))) is Code.NO_SUCH_STEP
+    assert code_of(why_not(SKIP, order(step()))) is Code.NOT_IN_ERROR
+    assert code_of(why_not(SKIP, OVER)) is Code.NOTHING_TO_RESUME
+    assert code_of(why_not(SKIP, failed_order(step()))) is Code.NO_SUCH_STEP
 
 
 # Retry with a new key
@@ -219,8 +232,8 @@ OLD = step(FAILED, "a", effect=InDoubt(key=FORGOTTEN), counts=TRIED)
 def test_a_step_that_was_not_done_is_done_under_its_next_key():
     """AGT-12: at any provider, and nothing of it is in doubt any more."""
     it = failed_order(OLD)
-    assert retry_with_new_key.refusal(it, NOW) is None
-    again = retry_with_new_key.decide(it, retry_with_new_key.step_of(it, None, NOW), NOTE, NOW)
+    assert why_not(RETRY, it) is None
+    again = acted(RETRY, it)
     found = only_step(again)
     assert (found.state, found.counts) == (Waiting(), Counts(attempts=3))
     assert isinstance(found.effect, NotDone)
@@ -234,7 +247,7 @@ def test_a_step_that_was_not_done_is_done_under_its_next_key():
 def test_a_retry_with_a_new_key_waits_for_another_failed_step():
     """AGT-12."""
     both = failed_order(OLD, step(Failed(TIMED_OUT), "b"))
-    again = retry_with_new_key.decide(both, retry_with_new_key.step_of(both, "a", NOW), NOTE, NOW)
+    again = acted(RETRY, both, step="a")
     assert again.after.state == both.state
     assert again.after.cause == TIMED_OUT
     assert not again.events[0].resumes
@@ -243,37 +256,37 @@ def test_a_retry_with_a_new_key_waits_for_another_failed_step():
 def test_only_a_step_whose_key_may_be_forgotten_gets_a_new_one():
     """AGT-12: any other step in doubt is asked again under its own key."""
     known = step(FAILED, "b", effect=InDoubt(key=KNOWN))
-    fresh = retry_with_new_key.refusal(failed_order(known), NOW)
+    fresh = why_not(RETRY, failed_order(known))
     assert code_of(fresh) is Code.NO_KEY_FORGOTTEN
-    choose = retry_with_new_key.step_of
-    assert choose(failed_order(OLD, known), None, NOW) == OLD
-    cause = refused_because(choose, failed_order(OLD, known), "b", NOW)
+    assert why_not_now(RETRY, failed_order(OLD, known)) is None
+    assert names(RETRY, failed_order(OLD, known)) == ["a"]
+    cause = why_not_now(RETRY, failed_order(OLD, known), step="b")
     assert cause.facts == {"action": e.Action.RETRY_WITH_NEW_KEY, "steps": ["a"]}
 
 
 def test_no_step_gets_a_new_key_in_an_undo_or_an_order_that_has_not_failed():
     """AGT-12: nothing of it would be found to undo under the new key."""
-    refusal = retry_with_new_key.refusal
     back = step(UndoFailed(DECLINED), effect=UndoInDoubt(key=FORGOTTEN))
-    assert code_of(refusal(stuck(back), NOW)) is Code.BEING_UNDONE
-    assert code_of(refusal(order(step()), NOW)) is Code.NOT_IN_ERROR
+    assert code_of(why_not(RETRY, stuck(back))) is Code.BEING_UNDONE
+    assert code_of(why_not(RETRY, order(step()))) is Code.NOT_IN_ERROR
 
 
 # Settle
 
-DONE = settle.Finding(result={"receipt": "r-1"})
-NOT_DONE = settle.Finding()
+DONE = {"was_done": True, "answer": {"receipt": "r-1"}}
+NOT_DONE = {"was_done": False}
+CONFIRMED = {"was_done": False, "confirm_late_effect": True}
 IN_DOUBT = step(FAILED, "a", effect=InDoubt(key=KEY))
 
 
-def settled(it, finding, name=None, now=NOW):
-    return settle.decide(it, settle.step_of(it, name), finding, NOTE, now)
+def settled(it, found, name=None, now=NOW):
+    return acted(SETTLE, it, **found, step=name, now=now)
 
 
 def test_a_step_that_was_found_done_is_completed_with_its_result():
     """OPR-12: and the order goes on."""
     it = failed_order(IN_DOUBT)
-    assert settle.refusal(it) is None
+    assert why_not(SETTLE, it) is None
     after = settled(it, DONE)
     assert only_step(after).state == Completed()
     assert only_step(after).effect == Done(key=KEY, result={"receipt": "r-1"})
@@ -286,7 +299,7 @@ def test_a_step_that_was_found_done_is_completed_with_its_result():
 
 def test_an_empty_result_is_one_too():
     """OPR-12: a step may have been done without any field that is kept."""
-    assert only_step(settled(failed_order(IN_DOUBT), settle.Finding(result={}))).result == {}
+    assert only_step(settled(failed_order(IN_DOUBT), {"was_done": True})).result == {}
 
 
 def test_an_order_of_which_another_step_has_failed_stays_in_error():
@@ -318,11 +331,11 @@ def test_a_step_counts_as_not_done_only_once_no_call_can_take_effect():
     accepted = step(Deferred(), "a", effect=InDoubt(key=KEY, answer_by=final_at))
     for doubtful in (late, accepted):
         it = failed_order(doubtful)
-        cause = refused_because(settled, it, NOT_DONE)
+        cause = why_not_now(SETTLE, it, **NOT_DONE)
         assert cause.code is Code.LATE_EFFECT_POSSIBLE
         assert cause.facts == {"step": "a", "until": final_at.isoformat()}
-        confirmed = settled(it, settle.Finding(confirms_late_effect=True))
-        assert confirmed.events[0].late_effect_possible
+        assert why_not_now(SETTLE, it, **CONFIRMED) is why_not_now(SETTLE, it, **DONE) is None
+        assert settled(it, CONFIRMED).events[0].late_effect_possible
         assert not settled(it, NOT_DONE, now=final_at).events[0].late_effect_possible
         assert only_step(settled(it, DONE)).state == Completed()
 
@@ -333,19 +346,19 @@ def test_any_step_in_doubt_can_be_settled():
     deferred = step(Deferred(NOW), "c", effect=InDoubt(key=KEY))
     certain = step(FAILED, "d", effect=NotDone(key=KEY))
     it = failed_order(skipped, deferred, certain)
-    assert settle.steps_of(it) == (skipped, deferred)
+    assert names(SETTLE, it) == ["b", "c"]
     assert isinstance(settled(it, NOT_DONE, "b").after.step("b").state, Failed)
     assert settled(it, NOT_DONE, "c").after.step("c").state == BackingOff(NOW)
-    assert refused_because(settle.step_of, it, "d").code is Code.NO_SUCH_STEP
-    assert refused_because(settle.step_of, it, None).code is Code.SEVERAL_STEPS
+    assert why_not_now(SETTLE, it, **DONE, step="d").code is Code.NO_SUCH_STEP
+    assert why_not_now(SETTLE, it, **DONE).code is Code.SEVERAL_STEPS
 
 
 def test_nothing_is_settled_in_an_undo_or_an_order_that_has_not_failed():
     """OPR-12."""
     back = step(UndoFailed(DECLINED), effect=UndoInDoubt(key=KEY))
-    assert code_of(settle.refusal(stuck(back))) is Code.BEING_UNDONE
+    assert code_of(why_not(SETTLE, stuck(back))) is Code.BEING_UNDONE
     waiting = order(in_doubt(Waiting(TIMED_OUT)))
     facts = {"action": e.Action.SETTLE, "state": "Pending"}
-    assert settle.refusal(waiting) == Cause(Code.NOT_IN_ERROR, facts)
+    assert why_not(SETTLE, waiting) == Cause(Code.NOT_IN_ERROR, facts)
     certain = failed_order(refused(FAILED))
-    assert code_of(settle.refusal(certain)) is Code.NOTHING_IN_DOUBT
+    assert code_of(why_not(SETTLE, certain)) is Code.NOTHING_IN_DOUBT

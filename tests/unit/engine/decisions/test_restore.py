@@ -7,6 +7,7 @@ import pytest
 
 from engine.decisions import restore
 from engine.decisions.actions import settle
+from engine.decisions.actions.action import OperatorCommand
 from engine.domain import events as e
 from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
 from engine.domain.orders import InError, Processed, Processing, WorkItem
@@ -47,6 +48,9 @@ AT = NOW - HOUR
 MINUTE = timedelta(minutes=1)
 BANK = agent("bank")
 FORGETFUL = replace(BANK, keys_last=HOUR)
+SETTLED = OperatorCommand(
+    operator="grace", note="", arguments=settle.SettleArguments(was_done=True)
+)
 
 
 def restored(*steps, agents=(BANK,), **changes):
@@ -80,7 +84,7 @@ def test_a_step_may_have_been_done_since_the_copy(state):
     assert found.effect == InDoubt(key=replace(KEY, agent="bank", provider="bank"))
     assert isinstance(request_undo(found).state, UndoPending)
     failed = order(found, state=InError(Outcome.FAILED))
-    done = settle.decide(failed, found, settle.Finding(result={}), "", NOW)
+    done = settle.ACTION.apply(failed, SETTLED, NOW)
     assert only_step(done).state == Completed()
 
 

@@ -17,12 +17,12 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.orders import OrderStore
 from operations.api.alerts import is_over
 from operations.api.outbox import WorkIndexReading
-from operations.api.requests import ActRequest, AlertsPage
+from operations.api.requests import AlertsPage, OperatorRequest
 from tests.support.builders import NOW, ORDER_ID, answer, seconds
 from tests.support.memory_world import World
 from tests.support.outbox import pending_events
 
-GRACE = ActRequest(operator="grace", note="the bank is back")
+GRACE = OperatorRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"
 OTHERS = ("b03-another",)
 

@@ -19,7 +19,7 @@ from engine.storage.copies import PAGE, Copies, as_json, from_json
 from engine.storage.poison import Arrival
 from engine.storage.tables import Insert
 from operations.api.copies import Copied, restored
-from operations.api.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
+from operations.api.requests import ExportRequest, OperatorRequest, RestoreRequest
 from operations.api.retention import erase
 from tests.support.acting import act, cancel
 from tests.support.builders import (
@@ -316,7 +316,7 @@ def test_a_restored_step_goes_to_the_only_provider_that_may_have_done_it():
 def test_what_may_have_been_tried_since_is_undone_with_the_order():
     """Its service is asked to undo what it may have done."""
     order = again(orders.new())
-    cancelled = act("cancel", order, ActRequest(**GRACE), LATER).after
+    cancelled = act("cancel", order, OperatorRequest(**GRACE), LATER).after
     step = cancelled.step("payment")
     assert isinstance(step.state, UndoPending)
     assert isinstance(step.effect, InDoubt)

@@ -20,7 +20,6 @@ from engine.storage.tables import Put
 from operations.api.alerts import AcknowledgeRequest
 from operations.api.bulk import matches
 from operations.api.requests import (
-    ActRequest,
     AlertsPage,
     BulkRequest,
     FindRequest,
@@ -572,7 +571,7 @@ async def test_an_order_is_shown_with_its_history_up_to_its_version():
             found = await read(*wanted)
             for name, real in reads.items():
                 setattr(made.engine.store, name, real)
-            await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+            await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, OperatorRequest(**GRACE))
             return found
 
         return reading
@@ -587,7 +586,7 @@ async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now
     """It is no order that nobody knows."""
     order_id = order_ids(1)()
     service = app_at(lambda: order_time(order_id)).operations.orders
-    request = ActRequest(operator="grace", note="a mistake")
+    request = OperatorRequest(operator="grace", note="a mistake")
     with pytest.raises(RefusedError, match="not recorded yet: try again in a second"):
         await service.act(BY_NAME["cancel"], order_id, request)
 

@@ -456,6 +456,6 @@ def test_a_step_in_doubt_is_settled_from_the_command_line(monkeypatch):
     not_done = {"step": "pay", "wasDone": False, "confirmLateEffect": True}
     assert posted[:2] == [("settle", who | done), ("settle", who | not_done)]
     name, body = posted[2]
-    assert (name, body["dryRun"], body["wasDone"]) == ("bulk", True, False)
+    assert (name, body["dryRun"], body["arguments"]) == ("bulk", True, {"wasDone": False})
     assert {run(*one), run("bulk", "settle"), run(*one, "--done", "--answer", "[]")} == {2}
     assert len(posted) == 3

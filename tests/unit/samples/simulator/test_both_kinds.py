@@ -19,7 +19,7 @@ from engine.domain.messages import (
     responses_queue,
 )
 from engine.domain.statuses import ProcessState
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from samples.simulator.ledger import Ledger
 from samples.simulator.rules import SimulatedCall, SimulatedFault, simulated
 from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
@@ -31,7 +31,7 @@ from tests.support.memory_world import MESSAGE
 
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"
-GRACE = ActRequest(operator="grace", note="the customer has a new card")
+GRACE = OperatorRequest(operator="grace", note="the customer has a new card")
 STRIPE_LIKE = {"remembers_refusals": True, "keys_last": DAY}
 CARRIER_LIKE = {"answer_within": timedelta(hours=2)}
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.operator_actions import OperatorCommand
 from engine.domain import states
 from engine.domain.effects import Answered, Done
 from engine.domain.errors import RefusedError
@@ -18,12 +17,13 @@ from engine.features.external_events import decide
 from engine.features.external_events.content import question, read
 from engine.features.external_events.decide import ExternalEvent, external_step
 from engine.features.external_events.steps import without_personal_data
+from operations.api.requests import OperatorRequest
 from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, resubmit
 from tests.support.asking import ADA, ASKING, SENT
 from tests.support.builders import NOW, orders, refusal, steps
 
-GRACE = OperatorCommand(operator="grace", note="they called", step="pictures")
+GRACE = OperatorRequest(operator="grace", note="they called")
 WORKFLOWS = ASKING.workflows
 
 

@@ -27,7 +27,7 @@ from engine.http.public_api.rules import (
 )
 from engine.runtime.api import http_functions
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
-from operations.api.requests import ActRequest
+from operations.api.requests import OperatorRequest
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from testkit.memory import in_memory
@@ -377,7 +377,7 @@ async def test_a_customer_cancels_until_the_named_step_has_begun(claims):
     )
     other = await claims.recorded()
     await claims.app.operations.orders.act(
-        BY_NAME["cancel"], other, ActRequest(operator="grace", note="by phone")
+        BY_NAME["cancel"], other, OperatorRequest(operator="grace", note="by phone")
     )
     by_operator = await claims.app.engine.store.load(other)
     assert order.steps == by_operator.steps

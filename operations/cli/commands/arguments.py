@@ -1,0 +1,53 @@
+"""The options of a command that follow from what an action asks."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+from pydantic.alias_generators import to_camel
+
+from engine.decisions.actions.arguments import Argument, ArgumentKind
+from engine.words.catalogue import text
+from operations.cli.client import Json
+from operations.cli.commands.options import given_time, json_object
+
+
+def options_of(arguments: Iterable[Argument]) -> list[click.Parameter]:
+    """Return an option for each argument; none of them has to be given."""
+    return [_option(argument) for argument in arguments]
+
+
+def _option(argument: Argument) -> click.Option:
+    shown = text(f"argument.{argument.key}.help")
+    match argument.kind:
+        case ArgumentKind.FLAG if argument.is_required:
+            return click.Option([_name(argument), argument.name], default=None, help=shown)
+        case ArgumentKind.FLAG:
+            return click.Option([_name(argument)], is_flag=True, default=None, help=shown)
+        case ArgumentKind.CHOICE:
+            return click.Option([_name(argument)], type=click.Choice(argument.choices), help=shown)
+        case ArgumentKind.TIME:
+            return click.Option([_name(argument)], type=given_time, metavar="TIME", help=shown)
+        case ArgumentKind.OBJECT:
+            return click.Option([_name(argument)], type=json_object, metavar="JSON", help=shown)
+    return click.Option([_name(argument)], help=shown)
+
+
+def _name(argument: Argument) -> str:
+    """Return the option for an argument; of `was_done`, both `--done` and `--not-done`."""
+    word = argument.key
+    if argument.kind is ArgumentKind.FLAG and argument.is_required:
+        word = word.removeprefix("was-").removeprefix("is-")
+        return f"--{word}/--not-{word}"
+    return f"--{word}"
+
+
+def body_of(arguments: Iterable[Argument], given: Mapping[str, Any]) -> Json:
+    """Return the arguments that were given, as the API takes them.
+
+    Raises `click.UsageError` for one that is missing.
+    """
+    for argument in arguments:
+        if argument.is_required and given[argument.name] is None:
+            raise click.UsageError(f"expected {_name(argument).replace('/', ' or ')}")
+    return {to_camel(name): value for name, value in given.items() if value is not None}

@@ -1,0 +1,52 @@
+/** The fields of the dialog that asks for an action, and what is sent of them. */
+
+import { momentOf, zone } from "../../../engine/pages/static/common/time.js";
+import { text } from "../../../engine/pages/static/common/words.js";
+import { parsed } from "./answers.js";
+import { LONG } from "./dialog.js";
+
+const YES = "true";
+const NO = "false";
+
+/** By kind, how an argument is asked for. */
+const ASKED = {
+  step: ({ steps }) => ({ choices: steps }),
+  choice: ({ choices }) => ({ choices }),
+  flag: () => ({
+    choices: [NO, YES],
+    words: { [NO]: text("console.fields.no"), [YES]: text("console.fields.yes") },
+  }),
+  object: () => ({ type: LONG }),
+  time: ({ label }) => ({ type: "datetime-local", label: text("console.fields.time", { label, zone: zone() }) }),
+  text: () => ({ type: "text" }),
+};
+/** By kind, what is sent of it. */
+const SENT = {
+  step: (typed) => typed,
+  choice: (typed) => typed,
+  flag: (typed) => typed === YES,
+  object: (typed) => parsed(typed),
+  time: (typed) => momentOf(typed).toISOString(),
+  text: (typed) => typed,
+};
+
+/**
+ * The fields that ask for the arguments of an action. A step is one of those that it can concern.
+ * @param {import("./words.js").Argument[]} asked @param {string[]} steps
+ * @returns {import("./dialog.js").Field[]}
+ */
+export const fieldsOf = (asked, steps) =>
+  asked.map(({ name, label, kind, choices, isRequired }) => ({
+    name,
+    label,
+    isOptional: !isRequired,
+    ...ASKED[kind]({ label, choices, steps }),
+  }));
+
+/**
+ * The arguments as the app takes them, without those that were left empty.
+ * Raises `Problem` for a text that is no JSON object where one is wanted.
+ * @param {import("./words.js").Argument[]} asked @param {Record<string, string>} given
+ */
+export const argumentsOf = (asked, given) =>
+  Object.fromEntries(asked.filter(({ name }) => given[name]).map(({ name, kind }) => [name, SENT[kind](given[name])]));
