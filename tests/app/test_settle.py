@@ -340,6 +340,14 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
     environment.advance(minutes=1)
     with pytest.raises(InvalidError):  # what was found out concerns one step
         run(arguments={"wasDone": False}, where=Where(workflow="claim"))
+    for wrong in (
+        {"step": "pay", "wasDone": False},
+        {"wasDone": False, "until": 1},
+        {"answer": {}},
+    ):
+        with pytest.raises(InvalidError) as refused:
+            run(arguments=wrong)
+        assert all(fault.startswith("arguments.") for fault in refused.value.faults)
     dry = run(arguments={"wasDone": False})
     assert ([match.order_id for match in dry.matching], dry.done) == ([order.id], [])
     with pytest.raises(InvalidError):

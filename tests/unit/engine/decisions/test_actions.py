@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from engine.decisions.actions import cancel
 from engine.decisions.actions.action import NoArguments, OperatorCommand
-from engine.decisions.operator_actions import BY_NAME
+from engine.decisions.operator_actions import ACTIONS, BY_NAME
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, UndoInDoubt
@@ -145,3 +145,19 @@ def test_an_order_that_is_over_or_past_its_pivot_cannot_be_cancelled():
     assert why_not(CANCEL, stuck).facts == {"has_stopped": True}
     passed = order(step(Completed(), effect=Done(key=KEY), pivot=True))
     assert why_not(CANCEL, passed).facts == {"steps": ["pay"]}
+
+
+def test_actions_are_offered_in_one_sequence():
+    """First what lets a failed order go on; no two have one name."""
+    names = [action.name for action in ACTIONS]
+    assert names == [
+        "resubmit",
+        "skip",
+        "retry-with-new-key",
+        "settle",
+        "cancel",
+        "hold",
+        "release",
+        "expedite",
+    ]
+    assert list(BY_NAME) == names

@@ -97,6 +97,22 @@ def test_an_action_says_what_it_concerns():
     }
 
 
+def test_an_action_says_what_it_asks():
+    """The dialog of a page has a field for each."""
+    fields = {action.name: action.fields for action in vocabulary().actions}
+    assert [(field.name, field.kind, field.is_required) for field in fields["settle"]] == [
+        ("step", "step", False),
+        ("wasDone", "flag", True),
+        ("answer", "object", False),
+        ("confirmLateEffect", "flag", False),
+    ]
+    assert [name for name, asked in fields.items() if asked] == [
+        "skip",
+        "retry-with-new-key",
+        "settle",
+    ]
+
+
 @pytest.mark.proves("OPR-4")
 def test_a_step_says_what_can_be_done_about_it_now():
     """A failed step can be skipped, unless another one needs its answer; others cannot."""

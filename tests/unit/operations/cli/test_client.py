@@ -385,6 +385,8 @@ def test_the_help_of_a_command_is_whole(name, command):
     assert command.get_short_help_str(space) == " ".join(first.split()), name
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.opts for option in options if not option.help] == []
+    names = [name for option in options for name in (*option.opts, *option.secondary_opts)]
+    assert len(names) == len(set(names)), "an argument of an action has the name of an option"
 
 
 @pytest.mark.parametrize(
