@@ -1,4 +1,4 @@
-"""`make pattern`: which statement of docs/pattern.md is proven by which tests.
+"""`make pattern`: which statement of docs/pattern.md is proven by which tests, and checked by which laws.
 
 Fails when a statement has no test, and when a documented failure mode (section 10) is not forced on the running system,
 or not in the exploration.
@@ -10,11 +10,13 @@ import signal
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from testkit.exploration.laws.registry import LAWS
 
 ROOT = Path(__file__).parent.parent
 STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|ANS|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
@@ -57,14 +59,23 @@ def main(*, brief: bool) -> int:
     page = (ROOT / "docs/pattern.md").read_text()
     known = sorted(set(STATEMENT.findall(page)), key=_order)
     if not brief:
-        print(*table(known, collector.tests, texts(page)), sep="\n")
-    wrong = list(faults(known, collector.tests))
+        print(*table(known, collector.tests, texts(page), laws()), sep="\n")
+    wrong = list(faults(known, collector.tests, laws()))
     print(
         *wrong,
         f"{len(collector.tests.keys() & set(known))} of {len(known)} statements proven",
         sep="\n",
     )
     return 1 if wrong else 0
+
+
+def laws() -> Mapping[str, Sequence[str]]:
+    """Return the laws of the exploration that check each statement."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for law in LAWS:
+        for statement in law.statements:
+            found[statement].append(f"{law.name}, {law.moment}")
+    return found
 
 
 def texts(page: str) -> Mapping[str, str]:
@@ -77,9 +88,12 @@ def texts(page: str) -> Mapping[str, str]:
 
 
 def table(
-    known: Collection[str], tests: Mapping[str, Collection[str]], says: Mapping[str, str]
+    known: Collection[str],
+    tests: Mapping[str, Collection[str]],
+    says: Mapping[str, str],
+    laws: Mapping[str, Collection[str]],
 ) -> Iterator[str]:
-    """Return the lines that list each statement with what it says, and with its tests."""
+    """Return the lines that list each statement with what it says, with its tests and laws."""
     for statement in known:
         proofs = sorted(tests.get(statement, ()))
         yield from textwrap.wrap(
@@ -87,14 +101,20 @@ def table(
         )
         yield f"{INDENT}{f'proven by {len(proofs)}' if proofs else 'not proven'}"
         yield from (f"{INDENT}  {test}" for test in proofs)
+        yield from (f"{INDENT}law {law}" for law in laws.get(statement, ()))
 
 
-def faults(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Return what is wrong with what the tests say they prove."""
+def faults(
+    known: Collection[str],
+    tests: Mapping[str, Collection[str]],
+    laws: Mapping[str, Collection[str]],
+) -> Iterator[str]:
+    """Return what is wrong with what the tests and laws say they prove."""
     failures = [statement for statement in known if statement.startswith("FLT-")]
     wrong = {
         "without a test": set(known) - tests.keys(),
         "named by tests, but no statement": tests.keys() - set(known),
+        "named by laws, but no statement": laws.keys() - set(known),
     } | {
         f"failure modes without a test {where}": {
             statement

@@ -7,13 +7,10 @@ service has said it does not take back, unless it is called anew.
 from collections.abc import Iterator
 
 from engine.declarations.business import AgentDefinition
-from engine.domain.errors import AnswersLaterError, InvalidCallbackUrlError, RefusedError
+from engine.domain.errors import InvalidCallbackUrlError, RefusedError
 from engine.domain.messages import AgentRequest
-from engine.domain.orders import Pending, Processing
 from testkit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
-from testkit.exploration.driving import Handler, Job, Raised
-from testkit.exploration.turns import BEING_DONE, NOT_STARTED
-from testkit.exploration.violations import demand
+from testkit.exploration.driving import Job
 from testkit.exploration.world import World
 
 SERVICE = "service"
@@ -88,31 +85,3 @@ def answers(world: World) -> Iterator[tuple[str, Job]]:
             yield key, Job(kind=CALL_BACK, body=order_id, step=step, token=token)
         if not done:
             yield key, Job(kind=CALL_BACK_REFUSAL, body=order_id, step=step, token=token)
-
-
-def check_called_once(handler: Handler, request: AgentRequest) -> None:
-    """Check that no call follows in an attempt whose service answers over its link (ANS-8)."""
-    later = [
-        entry
-        for entry in handler.log
-        if isinstance(entry, Raised) and entry.kind is AnswersLaterError
-    ]
-    demand(not later, f"{request.step} is called again, and its service has the link (ANS-8)")
-
-
-def check_refused(world: World, handler: Handler, error: Exception | None) -> None:
-    """Check that no answer over a link is refused while the step can still be done (ANS-2).
-
-    A step that begins afresh has another link, and the former one is not valid any more.
-    """
-    order = world.order()
-    step = order.step(handler.job.step) if order else None
-    if step is None or error is None or step.callback_token != handler.job.token:
-        return
-    goes_on = isinstance(order.state, Pending | Processing) and not order.is_undo
-    is_open = isinstance(step.state, NOT_STARTED | BEING_DONE)
-    refused = isinstance(error, REFUSALS)
-    demand(
-        not (refused and goes_on and is_open),
-        f"an answer to {step.name} is refused, which is {step.state}: {error} (ANS-2)",
-    )

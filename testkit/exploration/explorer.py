@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from engine.decisions.transitions import HistoryEntry
-from testkit.exploration.invariants import check, check_end, has_ended
+from testkit.exploration.laws.check import check, check_end
+from testkit.exploration.laws.facts import has_ended
 from testkit.exploration.moves import Move, forget, moves
 from testkit.exploration.world import World
 

@@ -23,8 +23,8 @@ from testkit.exploration.deployment import (
     Deployment,
 )
 from testkit.exploration.explorer import ExplorationResult, Limit, explore
+from testkit.exploration.laws.notifications import stands
 from testkit.exploration.moves import Move, sent
-from testkit.exploration.notification_checks import stands
 from testkit.exploration.running import running
 from testkit.exploration.world import World
 

@@ -18,7 +18,7 @@ from engine.domain.states import AtWork, UnderWay
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import OPERATOR, AgentHealth, AttemptFault
 from scheduler.service import WAKE_UP_TIME
-from testkit.exploration import callbacks, invariants, restoring
+from testkit.exploration import callbacks, restoring
 from testkit.exploration.beliefs import closed_until, next_refresh, text_of_belief
 from testkit.exploration.deployment import (
     CALL_BACK,
@@ -42,11 +42,21 @@ from testkit.exploration.driving import (
     settled,
 )
 from testkit.exploration.due import is_due, may_go_on, polled_from
-from testkit.exploration.notification_checks import OF_ENDS, check_published
+from testkit.exploration.laws.check import check_commit, check_effect
+from testkit.exploration.laws.facts import found_out, is_true
+from testkit.exploration.laws.notifications import OF_ENDS
+from testkit.exploration.laws.registry import (
+    ACTED,
+    AFTER_COMMIT,
+    ANSWERED,
+    DECISION,
+    NOTED,
+    PUBLISHED,
+    READ,
+)
 from testkit.exploration.ports import RETRY_AFTER
 from testkit.exploration.roles import begin
 from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
-from testkit.exploration.side_by_side import check_capacity, check_turn
 from testkit.exploration.violations import ViolationError
 from testkit.exploration.world import Rows, Sent, World, forget_texts, text_of, tokens_in
 from testkit.memory import MemoryStateStore
@@ -168,7 +178,7 @@ def _acts(world: World) -> Iterator[Move]:
         for slot, kind in _wishes(part):
             job, words = Job(kind=kind, body=part.order_id), kind.removeprefix(f"{slot}-")
             if kind == "settle":
-                step, done = invariants.found_out(part, part.order())
+                step, done = found_out(part, part.order())
                 job = replace(job, step=step.name, done=done)
                 words = f"settle {step.name}, which was {'' if done else 'not '}done"
             yield replace(_begun(spent, slot, job, f"{slot} begins to {words}"), act=True)
@@ -254,7 +264,7 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
         return
     for kind in possible(order, world.now):
         pending = kind in ("retry-with-new-key", "settle") and callbacks.undecided(world)
-        if kind in world.operator and not pending and invariants.is_true(world, order, kind):
+        if kind in world.operator and not pending and is_true(world, order, kind):
             yield "operator", kind
     if ERASE in world.operator:
         yield "operator", ERASE
@@ -323,9 +333,9 @@ def _go_on(world: World, handler: Handler) -> World:
             rested = world.without_handler(handler.slot).believing(handler.slot, handler.belief)
             return _ended(rested, handler, reached.error)
         if not _is_read(world, reached):
-            invariants.check_effect(world, handler, reached)
+            check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
-        invariants.check_read(world, handler, reached)
+        READ.check(world, handler, reached)
         world, answer = _read(world, handler, reached)
         handler = handler.with_answer(answer)
 
@@ -343,9 +353,9 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     if error is not None and not (by_people and isinstance(error, callbacks.REFUSALS)):
         raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
     if handler.slot == callbacks.SERVICE:
-        callbacks.check_refused(world.about(handler.job.body), handler, error)
+        ANSWERED.check(world.about(handler.job.body), handler, error)
     if by_people and error is None:
-        invariants.check_acted(world.about(handler.job.body), handler)
+        ACTED.check(world.about(handler.job.body), handler)
     return world
 
 
@@ -467,19 +477,14 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
 
 def _commit(world: World, handler: Handler, transition: Transition) -> Iterator[Outcome]:
     what = f"commits “{transition.entry.event}”"
-    invariants.check_answered(handler, transition)
-    invariants.check_charged(handler, transition)
-    invariants.check_blamed(handler, transition)
-    invariants.check_undo(handler, transition)
-    invariants.check_paused(handler, transition)
-    check_turn(world, handler, transition)
+    DECISION.check(world, handler, transition)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, transition)
     if written is None:
         yield f"{what}: another writer was first", world, conflict, False
     else:
         after, snapshot = written
-        check_capacity(after, transition)
+        AFTER_COMMIT.check(after, transition)
         yield what, after, Returned(snapshot), False
         yield f"{what}, the answer is lost", after, away, True
         yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True
@@ -498,12 +503,12 @@ def _write(world: World, transition: Transition) -> tuple[World, Any] | None:
     after = world.but(
         rows=Rows(store.rows[bucket_of(world.order_id)]), landed=world.landed - {order_id}
     )
-    invariants.check_commit(world.about(order_id), transition)
+    check_commit(world.about(order_id), transition)
     return after.saying(after.begun), snapshot
 
 
 def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
-    invariants.check_note(world.about(note.order_id), handler, note)
+    NOTED.check(world.about(note.order_id), handler, note)
     store = world.store()
     settled(store.note(note))
     after = world.but(rows=Rows(store.rows[bucket_of(world.order_id)]))
@@ -568,7 +573,7 @@ def _choose(world: World, handler: Handler) -> Iterator[Outcome]:
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
-    check_published(world, events)
+    PUBLISHED.check(world, events)
     of_ends = {event.event_id for event in events if event.type in OF_ENDS}
     after = world.but(published=world.published | of_ends)
     yield "publishes the alert", after, Returned(), False

@@ -13,8 +13,9 @@ from engine.domain.errors import (
     TransientError,
 )
 from engine.domain.messages import AgentRequest
-from testkit.exploration import callbacks, invariants
+from testkit.exploration import callbacks
 from testkit.exploration.driving import Answer, Handler, Raised, Returned
+from testkit.exploration.laws.registry import ARRIVED, FORGOTTEN, PERFORMED, SERVED
 from testkit.exploration.ports import ASK_AGAIN
 from testkit.exploration.world import World
 
@@ -32,7 +33,7 @@ def outcomes_of_call(
     if known_until and known_until <= world.now:
         yield from _call_with_a_forgotten_key(world, request)
         return
-    callbacks.check_called_once(handler, request)
+    ARRIVED.check(handler, request)
     happened = _served(world, handler, request)
     happened = happened.but(
         effects=with_effect(world, request.idempotency_key, request.action),
@@ -43,7 +44,7 @@ def outcomes_of_call(
     if request.action == "do" and undone and not _late_effect_window(world, request):
         yield "the service refuses what was undone", world, rejected, False
         return
-    invariants.check_call(world.about(request.order_id), request)
+    PERFORMED.check(world.about(request.order_id), request)
     if world.now >= handler.since + timeout:
         yield from _unanswered(world, happened, request, agent)
     elif request.idempotency_key in world.refused and request.action == "do":
@@ -119,7 +120,7 @@ def _remembering(world: World, agent: AgentDefinition, key: str) -> World:
 
 def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
     """The service does it, again if it did it; only by its own answer it knows what to undo."""
-    invariants.check_forgotten(world, request)
+    FORGOTTEN.check(world, request)
     undo = request.action == "undo" and not request.content["result"]
     effects = world.effects if undo else world.effects | {_call_of(request)}
     happened = world.but(effects=effects)
@@ -146,7 +147,7 @@ def _served(world: World, handler: Handler, request: AgentRequest) -> World:
     if not world.deployed.has_strangers:
         return world
     provider = world.deployed.providers[world.deployed.requests[handler.job.kind]]
-    invariants.check_served(world, request, provider)
+    SERVED.check(world, request, provider)
     return world.but(served=world.served | {(request.idempotency_key, provider)})
 
 

@@ -9,7 +9,8 @@ from operations.api.explain import ActingRules, Actor, explain, what_comes_other
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
-from testkit.exploration.invariants import EVENTS_OF, health_in
+from testkit.exploration.laws.facts import health_in
+from testkit.exploration.laws.people import EVENTS_OF
 from testkit.exploration.moves import begun_by, moves
 from testkit.exploration.violations import demand
 from tests.support.builders import LONGEST_UPGRADE

@@ -19,6 +19,7 @@ from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.words.causes import words_of
+from testkit.exploration.laws.registry import COMMIT, PUBLISHED, STATE, law
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
 
@@ -47,8 +48,23 @@ def stands(step: Step) -> bool:
     return step.rules.undoable and (to_be_undone or doubtful)
 
 
-def check_alert(transition: Transition) -> None:
-    """Check that who ends an order in `Error` tells operators what stands and what they can do."""
+@law("ALR-1", at=STATE)
+def alerted_once(world: World, _: OrderAggregate) -> None:
+    """There is one alert for each time that the order ended in `Error`: sent, or in the outbox."""
+    if world.restored:  # of alerts there is no copy
+        return
+    failed = [
+        entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}
+    ]
+    expected = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
+    waiting = {row["EventId"] for row in expected if row["Type"] in OF_ENDS}
+    alerts = waiting | world.published
+    demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
+
+
+@law("ALR-1", at=COMMIT)
+def alerts_say_what_is(_: World, transition: Transition) -> None:
+    """The alert about an end in `Error` says what stands and what operators can do."""
     before, after = transition.before, transition.after
     of_ends = [event for event in alerts.of(after, transition.entry) if event.type in OF_ENDS]
     alert, *more = of_ends or [None]
@@ -110,8 +126,9 @@ def _failed_for(step: Step, reason: str) -> bool:
     return isinstance(step.state, FAILED) and words_of(step.cause) == reason
 
 
-def check_published(world: World, events: Sequence[OperatorEvent]) -> None:
-    """Check that what goes to Event Grid is what was written with the transitions."""
+@law("ALR-1", at=PUBLISHED)
+def published_as_written(world: World, events: Sequence[OperatorEvent]) -> None:
+    """What goes to Event Grid is what was written with the transitions."""
     written = {
         row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS
     }
@@ -126,8 +143,11 @@ def check_published(world: World, events: Sequence[OperatorEvent]) -> None:
         demand(same, f"published is {event}, written was {row}")
 
 
-def check_notices(world: World) -> None:
-    """Check that the sender hears of each thing that happened, once and in order (ALR-2)."""
+@law("ALR-2", at=STATE)
+def notified_once_in_order(world: World, _: OrderAggregate) -> None:
+    """The sender gets a notice of each thing that happened, once and in order."""
+    if world.restored:  # of notices there is no copy
+        return
     if not world.order().reply_to:
         demand(
             all(row.data["To"] == OPERATORS for row in unsent(world)),

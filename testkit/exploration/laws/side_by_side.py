@@ -8,12 +8,14 @@ from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from testkit.exploration.driving import Handler, Returned
 from testkit.exploration.due import may_go_on
+from testkit.exploration.laws.registry import AFTER_COMMIT, DECISION, law
 from testkit.exploration.violations import demand
 from testkit.exploration.world import Sent, World
 
 
-def check_turn(world: World, handler: Handler, transition: Transition) -> None:
-    """Check that of several orders the first is claimed: the urgent, then the oldest.
+@law("SCH-11", at=DECISION)
+def first_order_is_claimed(world: World, handler: Handler, transition: Transition) -> None:
+    """Of several orders the first is claimed: the urgent, then the oldest.
 
     Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
     of time have waited equally long. Whoever has not looked knows only of those orders of which its
@@ -68,8 +70,9 @@ def _needs(order: OrderAggregate) -> set[str]:
     return {step.rules.capability for step in idle}
 
 
-def check_capacity(after: World, transition: Transition) -> None:
-    """Check that no more orders are at an agent than it has slots (WRK-2).
+@law("WRK-2", at=AFTER_COMMIT)
+def no_more_than_the_slots(after: World, transition: Transition) -> None:
+    """No more orders are at an agent than it has slots.
 
     It has as many for each process that looks for itself.
 

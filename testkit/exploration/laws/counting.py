@@ -1,0 +1,142 @@
+"""How failures are counted, and what is undone for them."""
+
+from typing import Any
+
+from engine.decisions.transitions import Transition
+from engine.domain.events import (
+    OrderEnded,
+)
+from engine.domain.messages import request_id_of
+from engine.domain.states import (
+    AtWork,
+    Completed,
+    Skipped,
+    UnderWay,
+)
+from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import OnFailure
+from testkit.exploration.driving import Handler
+from testkit.exploration.laws.facts import (
+    OPEN,
+    expiries_of,
+    failed_steps,
+    goes_back,
+    has_expired,
+    health_in,
+    leaves_error,
+    names_of,
+    passed_pivots,
+)
+from testkit.exploration.laws.registry import COMMIT, DECISION, law
+from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED
+from testkit.exploration.violations import demand
+from testkit.exploration.world import World
+
+
+@law("SUP-3", at=COMMIT)
+def failures_counted_once(_: World, transition: Transition) -> None:
+    """What expires at the same time counts once, until the order begins afresh."""
+    before, after = transition.before.failures, transition.after.failures
+    if transition.entry.event in {"resubmitted", "skipped", "retried-with-new-key", "settled"}:
+        demand(after == 0, f"FailureCount {after} of an order that was {transition.entry.event}")
+    else:
+        most = transition.entry.actor.startswith("supervisor/")
+        demand(0 <= after - before <= most, f"FailureCount {before}, then {after}")
+
+
+@law("SUP-3", "SUP-4", at=COMMIT)
+def counted_by_the_rules(_: World, transition: Transition) -> None:
+    """Each expiry of a step counts once, until it begins afresh.
+
+    A full count makes it rest, or fail.
+    """
+    for step in transition.after.steps:
+        _is_counted_by_the_rules(transition, step)
+
+
+def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
+    before = transition.before.step(after.name)
+    charged = has_expired(transition, before) and expiries_of(after) > expiries_of(before)
+    ended = isinstance(after.state, FAILED | Skipped | Completed)
+    again = (isinstance(before.state, FAILED) and not ended) or _requested_anew(transition, before)
+    mended = again and transition.entry.actor.startswith("operator/")
+    afresh = mended or (goes_back(after) and not goes_back(before))
+    expiries = 0 if afresh else expiries_of(before) + bool(charged)
+    demand(
+        expiries_of(after) == expiries,
+        f"{after.name} counts {expiries_of(after)} expiries, and had {expiries}",
+    )
+    may_be_done = isinstance(after.state, OPEN) and not transition.after.is_undo
+    full = after.counts.failures >= after.rules.threshold
+    demand(
+        not (full and (goes_back(after) or may_be_done)),
+        f"{after.name} is {after.state} after {after.counts.failures} failures",
+    )
+    demand(
+        after.counts.cooldowns <= after.rules.max_cooldowns,
+        f"{after.name} rests for the {after.counts.cooldowns}th time",
+    )
+
+
+def _requested_anew(transition: Transition, before: Step) -> bool:
+    """Whether an order goes on from Error whose external event was awaited before (SCH-12)."""
+    waited = before.is_external and isinstance(before.state, NOT_STARTED)
+    return leaves_error(transition) and not transition.after.is_undo and waited
+
+
+@law("SUP-3", at=DECISION)
+def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None:
+    """An attempt is charged if, and only if, an agent reported its begin."""
+    if handler.job.kind != "sweep" or transition.before is None:
+        return
+    reports = [row for answer in handler.log for row in health_in(answer)]
+    reported = {request for row in reports for request in row.begun}
+    over = [step for step in transition.before.in_state(UnderWay) if has_expired(transition, step)]
+    expired = {
+        step.name: step.is_external or request_id_of(transition.before.order_id, step) in reported
+        for step in over
+    }
+    counted = transition.after.failures - transition.before.failures
+    demand(
+        counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)"
+    )
+    for name, begun in expired.items():
+        before, after = transition.before.step(name), transition.after.step(name)
+        taken_back = transition.after.is_undo and isinstance(before.state, BEING_DONE)
+        charged = expiries_of(after) > expiries_of(before)
+        demand(
+            taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)"
+        )
+
+
+@law("SUP-3", at=DECISION)
+def undone_for_its_own_fault(_: World, handler: Handler, transition: Transition) -> None:
+    """Only a fault of a step's own service requests the undo, and does.
+
+    What a gateway turned away is for an operator, whatever becomes of other requests.
+    """
+    if handler.job.kind != "sweep" or transition.before is None:
+        return
+    faults = [fault for answer in handler.log for row in health_in(answer) for fault in row.faults]
+    by_gateway = {request for fault in faults if fault.by_gateway for request in fault.requests}
+    over = [step for step in transition.before.in_state(AtWork) if has_expired(transition, step)]
+    turned_away = {
+        step.name for step in over if request_id_of(transition.before.order_id, step) in by_gateway
+    }
+    failed = [
+        step
+        for step in failed_steps(transition.after)
+        if step.name in names_of(over) and step.rules.on_failure is OnFailure.UNDO
+    ]
+    blamed = names_of(failed) & turned_away - names_of(filter(_is_for_operator, failed))
+    demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
+    asks = names_of(failed) - turned_away
+    ended = [event for event in transition.entry.events if isinstance(event, OrderEnded)]
+    stays = ended and not passed_pivots(transition.after)
+    demand(
+        not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
+    )
+
+
+def _is_for_operator(step: StepIn[Any]) -> bool:
+    return bool(step.state.operator_decides)
