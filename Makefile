@@ -13,7 +13,7 @@ MAKEFLAGS += --no-print-directory
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func submit operator test check types declared diagrams bicep snapshots parameters soak explore differential mutants pattern pictures bench prices simulation way concurrency clean lock
+.PHONY: help run func submit operator test check types declared diagrams bicep snapshots parameters soak explore differential mutants pattern pictures bench prices simulation policies way concurrency clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -53,6 +53,7 @@ help:
 	@echo '              documents)'
 	@echo 'make simulation   compute what an order costs at rates that one machine cannot reach'
 	@echo '              (ARGS="--rate 500 --instances 10")'
+	@echo 'make policies   compare the admission policies, in virtual time'
 	@echo 'make way      print the functions through which an order passes'
 	@echo 'make concurrency   measure how many calls over HTTP an instance can take at the same time'
 	@echo 'make clean    empty the data folder of make run'
@@ -129,7 +130,7 @@ pictures: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed b
 bench: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed
 	@$(BIN)/python -m bench $(ARGS)
 
-prices simulation: $(VENV)/.installed-dev
+prices simulation policies: $(VENV)/.installed-dev
 	@$(BIN)/python -m bench.$@ $(ARGS)
 
 way concurrency: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed
