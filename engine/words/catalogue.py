@@ -9,6 +9,7 @@ shows which texts bypass the catalogue, and which places are too narrow for long
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -23,6 +24,7 @@ LOCALE = "page.locale"
 
 _FOLDER = Path(__file__).parent
 _VALUE = re.compile(r"(\{\w+\})")
+_WORD = re.compile(r"[^\W\d_]+")
 _ACCENTED = str.maketrans(
     "ABCDEFGHIJKLMNOPRSTUVWYZabcdefghijklmnoprstuvwyz",
     "ÀƁĆĐÉƑĜĤÎĴĶĻṀŃÖÞŔŠŢŨṼŴÝŽàƀćđéƒĝĥîĵķļḿńöþŕšţũṽŵýž",
@@ -70,14 +72,14 @@ def _texts_of(language: str) -> Mapping[str, str]:
 
 
 def pseudo(words: str) -> str:
-    """Return an English text with accents and in brackets, about a third longer; values stay.
-
-    A text of values alone has no word of its own, and stays as it is.
-    """
+    """Return an English text with accents and in brackets, about a third longer; values stay."""
     parts = _VALUE.split(words)
-    if not any(char.isalpha() for part in parts[::2] for char in part):
-        return words
-    accented = "".join(
-        part if _VALUE.fullmatch(part) else part.translate(_ACCENTED) for part in parts
-    )
-    return f"[{accented}{'~' * round(len(words) * _LONGER_BY)}]"
+    longer = "".join(part if _VALUE.fullmatch(part) else _longer(part) for part in parts)
+    return f"[{longer}]"
+
+
+def _longer(words: str) -> str:
+    """Give each letter an accent, and each word about a third more length."""
+    return _WORD.sub(
+        lambda word: word[0] + "~" * math.ceil(len(word[0]) * _LONGER_BY), words
+    ).translate(_ACCENTED)
