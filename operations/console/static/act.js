@@ -19,7 +19,7 @@ export function act({ name, title, button, effect, danger, fields }, order, plac
     run: async (given) => {
       const { operator, note } = given;
       await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...argumentsOf(fields, given) });
-      place.say(`${title}: done`);
+      place.say(text("console.act.done", { action: title }));
       acted();
     },
     after: place.again,
@@ -30,13 +30,13 @@ export function act({ name, title, button, effect, danger, fields }, order, plac
 export function pauseAgent(name, place) {
   const { title, button, effect } = action("pause-agent");
   confirm({
-    title: `${title} ${name}`,
+    title: text("console.act.on-agent", { action: title, agent: name }),
     act: button,
     effect,
-    fields: [{ name: "until", label: `Until (${zone()})`, type: "datetime-local" }],
+    fields: [{ name: "until", label: text("console.act.until", { zone: zone() }), type: "datetime-local" }],
     run: async ({ operator, note, until }) => {
       await send(`/api/operator/agents/${name}/pause`, { operator, note, until: momentOf(until).toISOString() });
-      place.say(`${name}: paused`);
+      place.say(text("console.act.paused", { agent: name }));
     },
     after: place.again,
   });
@@ -46,12 +46,12 @@ export function pauseAgent(name, place) {
 export function resumeAgent(name, place) {
   const { title, button, effect } = action("resume-agent");
   confirm({
-    title: `${title} ${name}`,
+    title: text("console.act.on-agent", { action: title, agent: name }),
     act: button,
     effect,
     run: async ({ operator, note }) => {
       await send(`/api/operator/agents/${name}/resume`, { operator, note });
-      place.say(`${name}: resumed`);
+      place.say(text("console.act.resumed", { agent: name }));
     },
     after: place.again,
   });

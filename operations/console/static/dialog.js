@@ -1,6 +1,7 @@
 /** Asks before something is done: says what it does, and wants a name and a note. Enter alone does nothing. */
 
 import { h, render } from "../../../engine/pages/static/common/dom.js";
+import { text } from "../../../engine/pages/static/common/words.js";
 import { operator, setOperator } from "./session.js";
 
 const MANY = 20;
@@ -87,10 +88,21 @@ export function confirm(question) {
     h("p", { id: "effect" }, question.effect),
     question.about,
     fields.map((one) => (one.choices ? choice(one) : field(one))),
-    field({ name: "operator", label: "Your name", value: operator(), maxlength: 80, autocomplete: "name" }),
-    !question.unnoted && field({ name: "note", label: "Why (goes into the history)", autocomplete: "off" }),
+    field({
+      name: "operator",
+      label: text("console.dialog.name"),
+      value: operator(),
+      maxlength: 80,
+      autocomplete: "name",
+    }),
+    !question.unnoted && field({ name: "note", label: text("console.dialog.note"), autocomplete: "off" }),
     typesNumber &&
-      field({ name: "number", label: `Type ${question.orders} to go on`, inputmode: "numeric", autocomplete: "off" }),
+      field({
+        name: "number",
+        label: text("console.dialog.number", { count: String(question.orders) }),
+        inputmode: "numeric",
+        autocomplete: "off",
+      }),
     problem &&
       h(
         "div",
@@ -102,7 +114,11 @@ export function confirm(question) {
     h(
       "div",
       { class: "buttons" },
-      h("button", { onClick: () => dialog.close(), disabled: busy, made: (node) => node.focus() }, "Cancel"),
+      h(
+        "button",
+        { onClick: () => dialog.close(), disabled: busy, made: (node) => node.focus() },
+        text("console.dialog.cancel"),
+      ),
       h(
         "button",
         { class: `main ${question.danger ? "danger" : ""}`, disabled: busy || !ready(), onClick: go },
@@ -121,7 +137,11 @@ export function confirm(question) {
             h(
               "div",
               { class: "buttons" },
-              h("button", { class: "main", onClick: () => dialog.close(), made: (node) => node.focus() }, "Close"),
+              h(
+                "button",
+                { class: "main", onClick: () => dialog.close(), made: (node) => node.focus() },
+                text("console.dialog.close"),
+              ),
             ),
           ]
         : form(),
@@ -132,8 +152,8 @@ export function confirm(question) {
     [busy, problem] = [true, null];
     draw();
     try {
-      result = await question.run(given, (text) => {
-        progress = text;
+      result = await question.run(given, (reached) => {
+        progress = reached;
         draw();
       });
       if (!result) return dialog.close();

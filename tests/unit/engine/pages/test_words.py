@@ -9,6 +9,7 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.channels import ChannelName
+from engine.decisions.operator_actions import ACTIONS
 from engine.domain.states import STATES, Waiting
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE
 from engine.domain.submitted_order import Priority
@@ -79,6 +80,7 @@ NAMES = {
             ),
         )
     ],
+    "console.bulk.verb": [action.name for action in ACTIONS if action.lists],
     "console.exact": [state.__name__ for state in STATES if state is not Waiting],
     "console.mode": get_args(SimulatedFault.model_fields["mode"].annotation),
     "console.notifications.channel": list(ChannelName),
