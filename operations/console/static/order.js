@@ -145,6 +145,7 @@ function title(order) {
 
 /** Why it is there, as the rules that will act say it. */
 function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
+  const actor = nextActor && named("console.actor", nextActor);
   return h(
     "section",
     { class: "why", "aria-label": text("console.order.why"), key: "why" },
@@ -152,18 +153,18 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
     h(
       "dl",
       { class: "facts" },
-      nextActor && [
+      actor && [
         h("dt", null, text("console.order.next")),
         h(
           "dd",
           null,
           nextAt
             ? rich("console.order.next-at", {
-                actor: nextActor,
+                actor,
                 left: h("strong", { live: () => countdown(nextAt) }),
                 time: at(nextAt),
               })
-            : nextActor,
+            : actor,
         ),
       ],
       !isOver(order) &&

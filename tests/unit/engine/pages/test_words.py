@@ -15,6 +15,7 @@ from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE
 from engine.domain.submitted_order import Priority
 from engine.features.external_events import notifications
 from engine.words import catalogue
+from operations.api.explain import Actor
 from samples.simulator.rules import SimulatedFault
 
 ROOT = Path(__file__).parents[4]
@@ -68,6 +69,7 @@ def test_each_plural_has_both_forms():
 
 
 NAMES = {
+    "console.actor": [*Actor, "submission"],
     "console.alert": [
         type_.split(".")[-1]
         for type_ in (
