@@ -77,7 +77,7 @@ async def test_an_operator_waits_longer_reminds_and_gives_a_new_link(client, con
     assert await dialog.get_by_label("Until").input_value() == later
     await dialog.get_by_label("Until").fill(typed)
     await dialog.get_by_role("button", name="Wait until then").click()
-    await expect(page.locator("tr", has_text="wait-extended")).to_contain_text("they are away")
+    await expect(page.locator("tr", has_text="wait extended")).to_contain_text("they are away")
     after = (await client.order(waiting))["completeBy"]
     assert after[:16] == before[:16]
     assert after != before
