@@ -13,6 +13,7 @@ from engine.decisions import actions
 from engine.decisions.actions import cancel
 from engine.decisions.actions.action import OperatorAction
 from engine.decisions.transitions import Transition, transition_of
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError
 from engine.domain.orders import InError, OrderAggregate
 from engine.domain.states import Startable
@@ -52,25 +53,23 @@ def possible_at(order: OrderAggregate, step: Step, now: datetime) -> list[str]:
 
 # The customer's cancel
 
-TOO_LATE = "it is too late: the order has gone too far to be cancelled"
 
-
-def why_customer_cannot_cancel(order: OrderAggregate, until: str | None) -> str:
-    """Return why its customer cannot cancel the order, in words for customers; empty if possible.
+def why_customer_cannot_cancel(order: OrderAggregate, until: str | None) -> Cause | None:
+    """Return why its customer cannot cancel the order; None if that is possible.
 
     `until` names the step that must not have begun; None means that customers never may.
     """
     if until is None:
-        return "such an order cannot be cancelled"
+        return Cause(Code.CUSTOMERS_NEVER_CANCEL)
     was_undone = isinstance(order.state, InError) and order.state.outcome is Outcome.UNDONE
     if order.is_undo or was_undone:
-        return "the order is being taken back, or was taken back, already"
+        return Cause(Code.TAKEN_BACK_ALREADY)
     step = order.step(until)
     if step is None or step.counts.attempts or not isinstance(step.state, Startable):
-        return TOO_LATE
+        return Cause(Code.TOO_LATE_TO_CANCEL)
     if order.passed_pivots():
-        return TOO_LATE
-    return "the order is done" if cancel.why_not_cancelled(order) else ""
+        return Cause(Code.TOO_LATE_TO_CANCEL)
+    return Cause(Code.DONE_ALREADY) if cancel.why_not_cancelled(order) else None
 
 
 def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime) -> Transition:

@@ -14,10 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.decisions.errors import CausedError
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import AppError, InvalidError
+from engine.domain.errors import AppError, CausedError, InvalidError
 from engine.domain.messages import AgentRequest, BusMessage, faults_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import Undoing

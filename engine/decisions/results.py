@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.messages import json_text
 from engine.domain.orders import OrderAggregate
@@ -21,7 +22,8 @@ def definition_of(order: OrderAggregate, step: str, workflows: Workflows) -> Ste
         raise UnavailableError(f"only a newer version of the app knows {name} {version}")
     definition = workflow.definition(step) if workflow else None
     if definition is None:
-        raise RefusedError(f"{name} version {version} has no step {step} in this app")
+        facts = {"workflow": name, "version": version, "step": step}
+        raise RefusedError(Cause(Code.STEP_NOT_IN_APP, facts))
     return definition
 
 

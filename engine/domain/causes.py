@@ -133,6 +133,46 @@ class Code(StrEnum):
     RESULT_NEEDED = "result-needed"
     """Other steps cannot be done without the results of the failed ones."""
 
+    # A request makes no sense in the present state.
+    NOT_RECORDED_YET = "not-recorded-yet"
+    """The order is accepted, and waits on its queue."""
+    IDEMPOTENCY_KEY_USED = "idempotency-key-used"
+    """The key stands for an order with other content (SUB-7)."""
+    CUSTOMERS_NEVER_CANCEL = "customers-never-cancel"
+    TAKEN_BACK_ALREADY = "taken-back-already"
+    TOO_LATE_TO_CANCEL = "too-late-to-cancel"
+    """The order has gone too far for its customer to cancel it (SUB-8)."""
+    DONE_ALREADY = "done-already"
+    STEP_NOT_IN_APP = "step-not-in-app"
+    """This app does not have the step of the order's workflow."""
+    QUESTION_BROKEN = "question-broken"
+    """The workflow cannot make what is asked of somebody outside."""
+    NO_CALLBACK_URLS = "no-callback-urls"
+    """The app has no public address, so it makes no callback URLs."""
+    NO_PERSONAL_DATA = "no-personal-data"
+    ERASED_ALREADY = "erased-already"
+    AGENT_PAUSED_ALREADY = "agent-paused-already"
+    """The agent is paused for at least as long."""
+    AGENT_NOT_PAUSED = "agent-not-paused"
+    STORE_NOT_EMPTY = "store-not-empty"
+    """A copy is restored into an empty store only (OPR-11)."""
+    OTHER_COPY_RESTORED = "other-copy-restored"
+    MESSAGE_OF_NO_QUEUE = "message-of-no-queue"
+    """No queue of the app is known to have had the poison message."""
+    MESSAGE_CUT = "message-cut"
+    """The poison message is not kept whole."""
+    MESSAGE_NOT_TEXT = "message-not-text"
+    NO_SAMPLE_ORDER = "no-sample-order"
+
+    # A row cannot be read.
+    ROW_UNREADABLE = "row-unreadable"
+    ROW_VERSION_UNKNOWN = "row-version-unknown"
+    ROW_MISSING = "row-missing"
+    """Of the two rows of an order one is missing."""
+    ROWS_DIFFER = "rows-differ"
+    """The rows of an order differ in its id."""
+    NO_STEPS = "no-steps"
+
 
 _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.TIMED_OUT: ("fault",),
@@ -191,6 +231,30 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.EVENT_NOT_AWAITED_YET: ("step", "state"),
     Code.DEADLINE_ON_HOLD: ("by",),
     Code.RESULT_NEEDED: ("needed",),
+    Code.NOT_RECORDED_YET: (),
+    Code.IDEMPOTENCY_KEY_USED: (),
+    Code.CUSTOMERS_NEVER_CANCEL: (),
+    Code.TAKEN_BACK_ALREADY: (),
+    Code.TOO_LATE_TO_CANCEL: (),
+    Code.DONE_ALREADY: (),
+    Code.STEP_NOT_IN_APP: ("workflow", "version", "step"),
+    Code.QUESTION_BROKEN: ("step",),
+    Code.NO_CALLBACK_URLS: (),
+    Code.NO_PERSONAL_DATA: (),
+    Code.ERASED_ALREADY: (),
+    Code.AGENT_PAUSED_ALREADY: ("agent", "by", "until", "note"),
+    Code.AGENT_NOT_PAUSED: ("agent",),
+    Code.STORE_NOT_EMPTY: (),
+    Code.OTHER_COPY_RESTORED: ("copy",),
+    Code.MESSAGE_OF_NO_QUEUE: (),
+    Code.MESSAGE_CUT: (),
+    Code.MESSAGE_NOT_TEXT: (),
+    Code.NO_SAMPLE_ORDER: (),
+    Code.ROW_UNREADABLE: ("row", "error"),
+    Code.ROW_VERSION_UNKNOWN: ("row", "version", "readable"),
+    Code.ROW_MISSING: (),
+    Code.ROWS_DIFFER: ("order",),
+    Code.NO_STEPS: ("order",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
 """The facts that each cause must have; `why` is another cause as JSON, or None.

@@ -4,12 +4,14 @@ They become HTTP answers, replies or poison messages only at the edge. The docst
 the default message of its errors, so it has one line.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 from typing import ClassVar
 
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason
+from engine.domain.causes import Cause
 
 
 class AppError(Exception):
@@ -55,7 +57,16 @@ class NewerWorkflowError(AppError):
     """The order follows a workflow that only a newer version of the app knows."""
 
 
-class UnreadableRowError(AppError):
+class CausedError(AppError):
+    """Nothing is done; `cause` says why."""
+
+    def __init__(self, cause: Cause) -> None:
+        facts = json.dumps(dict(cause.facts), default=str)
+        super().__init__(f"{cause.code} {facts}" if cause.facts else str(cause.code))
+        self.cause = cause
+
+
+class UnreadableRowError(CausedError):
     """A row cannot be read by this version of the app: it needs a repair, or a newer version."""
 
 
@@ -92,7 +103,11 @@ class NotSignedInError(AppError):
 
 
 class NotAllowedError(AppError):
-    """Whoever is signed in may not do this."""
+    """Whoever is signed in may not do this, but needs `role`."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self.role = role
 
 
 class UnknownLengthError(AppError):
@@ -120,7 +135,7 @@ def as_one(errors: Sequence[InvalidError]) -> InvalidError:
     return UnknownNameError(faults) if unknown else InvalidError(faults)
 
 
-class RefusedError(AppError):
+class RefusedError(CausedError):
     """The request is well-formed, but makes no sense in the order's present state."""
 
 

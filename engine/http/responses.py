@@ -31,6 +31,8 @@ from engine.domain.errors import (
 from engine.domain.keys import ORDER_ID
 from engine.domain.messages import decode
 from engine.http.models import Problem
+from engine.words.catalogue import text
+from engine.words.errors import name_of, words_of_error
 
 log = logging.getLogger(__name__)
 
@@ -84,38 +86,53 @@ def problem(
     )
 
 
-def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911, PLR0912 - one for each
+STATUS: Mapping[type[AppError], int] = {
+    InvalidError: 400,
+    NotSignedInError: 401,
+    NotAllowedError: 403,
+    UnknownLengthError: 411,
+    UnknownOrderError: 404,
+    InvalidCallbackUrlError: 403,
+    TooManyTriesError: 429,
+    UnknownAgentError: 404,
+    UnknownMessageError: 404,
+    RefusedError: 409,
+    UnreadableRowError: 409,
+    OutOfTimeError: 503,
+    ConflictError: 503,
+    UnavailableError: 503,
+}
+"""The status of the answer for each error, and for those that derive from it; 500 for any other."""
+
+RETRY_AFTER: Mapping[type[AppError], int] = {
+    UnknownOrderError: 1,
+    TooManyTriesError: 600,
+    OutOfTimeError: 1,
+    ConflictError: 1,
+    UnavailableError: 1,
+}
+"""The seconds after which a caller may try again."""
+
+TITLE_SAYS_ALL = (UnknownOrderError, ConflictError)
+"""The errors whose answer has no detail."""
+
+
+def problem_of(error: AppError) -> func.HttpResponse:
     """Return the HTTP answer for an error."""
-    match error:
-        case InvalidError():
-            return problem(400, "The request is not valid", faults=error.faults)
-        case NotSignedInError():
-            return problem(401, "Operators sign in", str(error))
-        case NotAllowedError():
-            return problem(403, "The role is missing", str(error))
-        case UnknownLengthError():
-            return problem(411, "The request has a body of unknown length", str(error))
-        case UnknownOrderError():
-            return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
-        case InvalidCallbackUrlError():
-            return problem(403, "The link is not valid, or not any more")
-        case TooManyTriesError():
-            return problem(429, "Too many calls with a wrong link", headers={"Retry-After": "600"})
-        case UnknownAgentError():
-            return problem(404, "No such agent", str(error))
-        case UnknownMessageError():
-            return problem(404, "No such message is kept", str(error))
-        case RefusedError():
-            return problem(409, "The request makes no sense in the present state", str(error))
-        case UnreadableRowError():
-            return problem(409, "The order cannot be read, and nothing was changed", str(error))
-        case OutOfTimeError():
-            return problem(503, "The request took too long", headers={"Retry-After": "1"})
-        case ConflictError() | UnavailableError():
-            return problem(
-                503, "A service that is needed is away; try again", headers={"Retry-After": "1"}
-            )
-    return problem(500, "An unexpected error occurred")
+    kind = next((kind for kind in type(error).__mro__ if kind in STATUS), None)
+    if kind is None:
+        return unexpected()
+    title = text(f"problem.{name_of(kind)}")
+    if isinstance(error, InvalidError):
+        return problem(STATUS[kind], title, faults=error.faults)
+    detail = None if kind in TITLE_SAYS_ALL else words_of_error(error) or None
+    headers = {"Retry-After": str(RETRY_AFTER[kind])} if kind in RETRY_AFTER else {}
+    return problem(STATUS[kind], title, detail, headers=headers)
+
+
+def unexpected() -> func.HttpResponse:
+    """Answer that an error occurred which nobody expected."""
+    return problem(500, text("problem.unexpected"))
 
 
 def answers(handler: Handler) -> Handler:
@@ -133,7 +150,7 @@ def answers(handler: Handler) -> Handler:
             error = _one_of(raised)
             if error is None:
                 log.exception("http.broke", extra={"route": route})
-                return problem(500, "An unexpected error occurred")
+                return unexpected()
             answer = problem_of(error)
             # All other errors are the caller's own.
             if answer.status_code >= 500 or isinstance(error, UnreadableRowError):
@@ -170,7 +187,7 @@ def content_of(req: func.HttpRequest) -> bytes:
     if not body and "Content-Length" not in req.headers:
         raise UnknownLengthError
     if len(body) > MAX_BODY_BYTES:
-        fault = f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"
+        fault = text("fault.body-too-long", length=len(body), limit=MAX_BODY_BYTES)
         raise InvalidError([fault])
     return body
 

@@ -47,7 +47,7 @@ class SignIn:
         if not name:
             raise NotSignedInError
         if self.role and self.role not in _roles(headers.get(PRINCIPAL, "")):
-            raise NotAllowedError(f"whoever operates orders needs the role {self.role}")
+            raise NotAllowedError(self.role)
         return name
 
 

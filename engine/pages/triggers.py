@@ -199,7 +199,7 @@ def page_functions(pages: Pages, *, start: bool = False) -> func.Blueprint:
     async def web_file(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params.get("file", "")
         if name not in pages.files:
-            return problem(404, "There is no such file")
+            return problem(404, catalogue.text("problem.unknown-file"))
         # During an upgrade, an app of another version may be asked: it sends its own, uncached.
         known = req.route_params["hash"] == pages.hash
         return _send(req, pages, name, IMMUTABLE if known else "no-store")

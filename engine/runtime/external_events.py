@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import azure.functions as func
 from pydantic import Field
 
-from engine.decisions.errors import refused_in_words
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
@@ -23,6 +22,7 @@ from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.unit_of_work import UnitOfWork
+from engine.words.errors import words_of_error
 
 log = logging.getLogger(__name__)
 
@@ -82,14 +82,13 @@ class ExternalEventInbox:
             if message.again < MAX_REDELIVERIES:
                 await self.bus.send([message.schedule_redelivery(self.clock())])
                 return
-            await self._reject(message, body, str(not_loaded), arrival)
+            await self._reject(message, body, words_of_error(not_loaded), arrival)
         except (InvalidError, RefusedError) as fault:
-            await self._reject(message, body, str(fault), arrival)
+            await self._reject(message, body, words_of_error(fault), arrival)
 
     async def _record(self, message: QueuedEvent) -> None:
         def record(order: OrderAggregate, now: datetime) -> Transition | None:
-            with refused_in_words():
-                decide.external_step(order, message.step)
+            decide.external_step(order, message.step)
             event = read(order, message.step, self.workflows, message.answer, message.refusal)
             return decide.recorded(order, event, decide.ACTOR, now)
 

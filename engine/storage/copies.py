@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from engine.concurrency import run_all
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.keys import LAST, ORDER_ID, bucket_of, history_key, state_key
 from engine.domain.messages import Moment
@@ -144,7 +145,7 @@ class Copies:
             await self._check_that_it_is_empty()
         begun = await first(marks, MARKS, {MARK: {"CopyID": copy, "At": self._clock()}})
         if begun["CopyID"] != copy:
-            raise RefusedError(f"another copy is being restored here: {begun['CopyID']}")
+            raise RefusedError(Cause(Code.OTHER_COPY_RESTORED, {"copy": begun["CopyID"]}))
 
     async def _check_that_it_is_empty(self) -> None:
         orders = (
@@ -154,7 +155,7 @@ class Copies:
         of_customers = self.partitions[KEYS_OF_CUSTOMERS]
         keys = (self._has_rows(KEYS_OF_CUSTOMERS, partition, "") for partition in of_customers)
         if any(await run_all([*orders, *keys], at_most=AT_ONCE)):
-            raise RefusedError("the store is not empty: a copy is restored into an empty one alone")
+            raise RefusedError(Cause(Code.STORE_NOT_EMPTY))
 
     async def _has_rows(self, table: str, partition: str, start: str) -> bool:
         return bool(await self._tables[table].rows(partition, start, LAST, 1))
@@ -166,7 +167,9 @@ class Copies:
         if mark is None:  # it was ended before
             return
         if columns_of(mark)["CopyID"] != copy:
-            raise RefusedError("another copy is being restored here")
+            raise RefusedError(
+                Cause(Code.OTHER_COPY_RESTORED, {"copy": columns_of(mark)["CopyID"]})
+            )
         await marks.submit_separately(MARKS, [Delete(MARK)])
 
     async def put(self, line: CopiedLine) -> None:

@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, ValidationError
 
 from engine.concurrency import reached, run_all, settle_all
 from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition, acted_row
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.events import HistoryEvent, UnknownEvent
 from engine.domain.history import from_data, to_data
@@ -110,9 +111,8 @@ def record_of(stored: Stored) -> Record:
     try:
         return _record_of(stored.key, columns_of(stored))
     except (LookupError, ValueError, TypeError) as fault:
-        raise UnreadableRowError(
-            f"row {stored.key} cannot be read: {type(fault).__name__} {fault}"
-        ) from fault
+        facts = {"row": stored.key, "error": f"{type(fault).__name__} {fault}"}
+        raise UnreadableRowError(Cause(Code.ROW_UNREADABLE, facts)) from fault
 
 
 def _index_row(stored: Stored) -> IndexRow:
@@ -225,14 +225,12 @@ def loaded(rows: Iterable[tuple[Record, str]]) -> OrderAggregate | None:
     if order is None and found is None:
         return None
     if order is None or found is None:
-        raise UnreadableRowError("the order cannot be read: of its two rows one is missing")
+        raise UnreadableRowError(Cause(Code.ROW_MISSING))
     record, etag = found
     if record.state.order_id != order.order_id:
-        raise UnreadableRowError(
-            f"order {order.order_id} cannot be read: its rows differ in the id"
-        )
+        raise UnreadableRowError(Cause(Code.ROWS_DIFFER, {"order": order.order_id}))
     if not record.steps:
-        raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
+        raise UnreadableRowError(Cause(Code.NO_STEPS, {"order": order.order_id}))
     return order_of(order, record, etag)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
 from engine.domain.keys import SCHEMA_VERSION
 from engine.domain.messages import faults_of, json_in, json_text, utf16_units
@@ -121,8 +122,8 @@ def columns_of(stored: Stored) -> dict[str, Any]:
     """Return the columns of a row, except those that all rows have; raises `UnreadableRowError`."""
     version = stored.row.get("SchemaVersion")
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
-        readable = f"this app reads 1 to {SCHEMA_VERSION}"
-        raise UnreadableRowError(f"row {stored.key} has schema version {version}; {readable}")
+        facts = {"row": stored.key, "version": str(version), "readable": SCHEMA_VERSION}
+        raise UnreadableRowError(Cause(Code.ROW_VERSION_UNKNOWN, facts))
     return {name: value for name, value in stored.row.items() if name not in KEYS}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
 from engine.http.models import View
 from engine.ports import Clock
@@ -98,6 +99,16 @@ def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> s
     return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 
+def _paused_already(pause: AgentHealth) -> Cause:
+    facts = {
+        "agent": pause.agent,
+        "by": pause.paused_by,
+        "until": str(pause.operator_pause_until),
+        "note": pause.paused_because,
+    }
+    return Cause(Code.AGENT_PAUSED_ALREADY, facts)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentPauseService:
     """The operators' actions on agents."""
@@ -118,7 +129,7 @@ class AgentPauseService:
         self._check(request.until, now)
         present = await self._pause_of(name, now)
         if present and request.until <= (present.operator_pause_until or now):
-            raise RefusedError(f"{pause_in_words(present)}: to end that sooner, resume the agent")
+            raise RefusedError(_paused_already(present))
         pause = AgentHealth(
             agent=name,
             instance=OPERATOR,
@@ -139,7 +150,7 @@ class AgentPauseService:
         """
         now = self.clock()
         if await self._pause_of(name, now) is None:
-            raise RefusedError(f"no operator has paused {name}")
+            raise RefusedError(Cause(Code.AGENT_NOT_PAUSED, {"agent": name}))
         ended = AgentHealth(
             agent=name,
             instance=OPERATOR,

@@ -40,6 +40,7 @@ from engine.ports import Clock
 from engine.storage.orders import OrderStore
 from engine.storage.unit_of_work import UnitOfWork
 from engine.words.catalogue import text
+from engine.words.errors import words_of_error
 from operations.api import views
 from operations.api.requests import BulkRequest, Where, arguments_body
 from operations.api.views import ListedOrder, work_item_page
@@ -181,12 +182,11 @@ class BulkService:
         except UnavailableError:
             raise
         except (InvalidError, RefusedError, UnreadableRowError, ConflictError) as refusal:
-            return BulkRefusal(order_id=order_id, why=str(refusal))
+            return BulkRefusal(order_id=order_id, why=words_of_error(refusal))
         except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})
-            return BulkRefusal(
-                order_id=order_id, why=f"an unexpected error: {type(fault).__name__}"
-            )
+            why = text("error.unexpected", error=type(fault).__name__)
+            return BulkRefusal(order_id=order_id, why=why)
         return decision.after if isinstance(decision, Transition) else None
 
 

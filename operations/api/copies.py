@@ -16,7 +16,8 @@ from engine.decisions import restore
 from engine.decisions.restore import Copied
 from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.business import AgentDefinition
-from engine.domain.errors import InvalidError, UnreadableRowError
+from engine.domain.causes import Cause, Code
+from engine.domain.errors import AppError, InvalidError, UnreadableRowError
 from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import OrderAggregate
 from engine.http.models import View
@@ -33,6 +34,7 @@ from engine.storage.copies import (
 from engine.storage.orders import loaded, record_of
 from engine.storage.tables import Stored
 from engine.storage.unit_of_work import UnitOfWork
+from engine.words.errors import words_of_error
 from operations.api.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 
 log = logging.getLogger(__name__)
@@ -138,7 +140,8 @@ class CopyService:
             await self.copies.put(line)
         except (ValueError, InvalidError, UnreadableRowError) as fault:
             what = given.order or f"{given.table} {given.partition}"
-            return RefusedLine(what=what, why=str(fault))
+            why = words_of_error(fault) if isinstance(fault, AppError) else str(fault)
+            return RefusedLine(what=what, why=why)
         return None
 
     def _line(self, given: CopiedRows) -> CopiedLine:
@@ -175,7 +178,7 @@ class CopyService:
         own = [key for key in (order_key(order_id), state_key(order_id)) if key in line.rows]
         order = loaded((record_of(Stored(key, line.rows[key], "")), "") for key in own)
         if order and order.order_id != order_id:
-            raise UnreadableRowError("the order's rows name another order")
+            raise UnreadableRowError(Cause(Code.ROWS_DIFFER, {"order": line.order_id}))
         await self.copies.put(history_of(line))
         if order is None:
             return None

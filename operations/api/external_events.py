@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from engine.decisions.drafts import NextVersion
-from engine.decisions.errors import refused_in_words
 from engine.decisions.results import definition_of
 from engine.decisions.transitions import OPERATOR, Transition, transition_of
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Moment, Text
 from engine.domain.orders import OrderAggregate
@@ -101,8 +101,7 @@ class ExternalEventService:
         """
 
         def record(order: OrderAggregate, now: datetime) -> Transition | None:
-            with refused_in_words():
-                decide.external_step(order, step)
+            decide.external_step(order, step)
             event = read(order, step, self.workflows, request.answer, request.refusal)
             return decide.recorded(order, event, f"{OPERATOR}{request.operator}", now)
 
@@ -121,8 +120,7 @@ class ExternalEventService:
         order = await self.unit_of_work.store.load(order_id)
         if order is None:
             raise UnknownOrderError
-        with refused_in_words():
-            found = decide.external_step(order, step)
+        found = decide.external_step(order, step)
         definition = definition_of(order, step, self.workflows)
         closed = decide.why_closed(order, found)
         return QuestionView(
@@ -176,7 +174,7 @@ class ExternalEventService:
         Raises `RefusedError` and `UnknownOrderError`.
         """
         if self.callback_urls is None:
-            raise RefusedError("this app makes no links: its public address is not configured")
+            raise RefusedError(Cause(Code.NO_CALLBACK_URLS))
         token, note = self.callback_urls.new_token(), request.note
         await self._act(
             order_id,
@@ -191,8 +189,7 @@ class ExternalEventService:
         """Change the order as `decide` returns, by the operator; raises `RefusedError`."""
 
         def act(order: OrderAggregate, now: datetime) -> Transition:
-            with refused_in_words():
-                return transition_of(decide(order, now), f"{OPERATOR}{request.operator}")
+            return transition_of(decide(order, now), f"{OPERATOR}{request.operator}")
 
         await self.unit_of_work.run(order_id, act)
 

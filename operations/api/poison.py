@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from engine.concurrency import run_all
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS, BusMessage
 from engine.features.external_events.callback_urls import masked
@@ -164,9 +165,7 @@ class PoisonService:
             await queue.put(text)
             return
         if message.source == DEAD_LETTERS:
-            raise RefusedError(
-                "no queue of this app is known to have had it: it can only be dropped"
-            )
+            raise RefusedError(Cause(Code.MESSAGE_OF_NO_QUEUE))
         message_id = f"redriven-{message.message_id}"
         again = BusMessage(
             queue=message.source,
@@ -189,10 +188,8 @@ def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> N
 def text_of(message: PoisonMessage) -> str:
     """Return the body as it was received; raises `RefusedError` if it is not kept whole as text."""
     if message.shortened:
-        raise RefusedError("the message is not there whole: it can only be dropped")
+        raise RefusedError(Cause(Code.MESSAGE_CUT))
     try:
         return message.body.decode()
     except UnicodeDecodeError as error:
-        raise RefusedError(
-            "the message is no text: nobody could read it, it can only be dropped"
-        ) from error
+        raise RefusedError(Cause(Code.MESSAGE_NOT_TEXT)) from error

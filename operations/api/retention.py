@@ -10,6 +10,7 @@ from engine.concurrency import run_all
 from engine.decisions.transitions import HistoryEntry, Transition, amendment
 from engine.declarations.business import Payload
 from engine.domain import keys
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
 from engine.domain.orders import OrderAggregate
@@ -70,7 +71,7 @@ def erase(
     erased = payload.erased(order.submitted.payload)
     steps = tuple(map(without_personal_data, order.steps))
     if order.submitted.payload == erased and steps == order.steps:
-        raise RefusedError("the customer's data was erased already")
+        raise RefusedError(Cause(Code.ERASED_ALREADY))
     left = {keys.business_key(key, order.order_id) for key in payload.distinct_keys(erased)}
     key_rows = tuple(key for key in order.submitted.key_rows if key in left)
     submitted = replace(order.submitted, payload=erased, key_rows=key_rows)

@@ -19,6 +19,7 @@ from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows
 from engine.domain import keys, work_index
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, RefusedError, UnreadableRowError
 from engine.domain.events import PersonalDataRevealed
 from engine.domain.orders import OrderAggregate
@@ -200,7 +201,7 @@ class OperatorService:
         """
         command, kept = command_of(action, request), partial(kept_answer, self.workflows)
         if isinstance(await self.find(order_id), datetime):
-            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
+            raise RefusedError(Cause(Code.NOT_RECORDED_YET))
 
         def decide(order: OrderAggregate, now: datetime) -> Transition:
             return action.act(order, action.checked(order, command, kept), now)
@@ -217,10 +218,10 @@ class OperatorService:
         """
         order = await self.find(order_id)
         if isinstance(order, datetime):
-            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
+            raise RefusedError(Cause(Code.NOT_RECORDED_YET))
         submitted = order.submitted.payload
         if not views.hides(submitted, self.payload):
-            raise RefusedError("the order holds no personal data, or none any more")
+            raise RefusedError(Cause(Code.NO_PERSONAL_DATA))
         await self.unit_of_work.commit(_looked(order, request, self.clock()))
         log.info("operators.revealed", extra={"order_id": order_id})
         return Revealed(order_id=order_id, payload=dict(submitted))

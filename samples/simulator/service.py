@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.concurrency import GroupCommit
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError
 from engine.ports import Clock, TextQueue
 from samples.simulator import rules
@@ -212,10 +213,7 @@ class SampleService:
         step.
         """
         if self.order is None:
-            raise RefusedError(
-                "the business has no sample order,"
-                " or one of the services that it needs is a real one"
-            )
+            raise RefusedError(Cause(Code.NO_SAMPLE_ORDER))
         order_id = self.new_order_id()
         if request.refuse is not None:
             step = self.order.step(request.refuse)

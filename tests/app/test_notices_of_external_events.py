@@ -8,7 +8,8 @@ from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 
 from engine.alerts import events as alerts
-from engine.domain.errors import RefusedError, UnknownOrderError
+from engine.domain.causes import Code
+from engine.domain.errors import UnknownOrderError
 from engine.domain.keys import bucket_of
 from engine.features.external_events.notifications import EVENT_AWAITED, EVENT_REMINDED, NEWS
 from engine.storage import outbox
@@ -21,6 +22,7 @@ from operations.api.external_events import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
 from testkit import WorkflowTestEnvironment
 from testkit.memory import of_columns
+from tests.support.acting import is_refused
 from tests.support.asking import ADA, ASKING, DAYS, SENT
 from tests.support.builders import NOW, orders
 
@@ -227,7 +229,7 @@ def test_a_question_that_cannot_be_made_yet_is_null():
         0,
         ["limit"],
     )
-    with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
+    with is_refused(Code.NOT_EXTERNAL, step="check"):
         question(environment, order, "check")
     with pytest.raises(UnknownOrderError):
         environment._world.run(desk(environment).show("b00-01JZZZZZZZZZZZZZZZZZZZZZZZ", "pictures"))

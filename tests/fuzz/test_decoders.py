@@ -16,7 +16,7 @@ import shop.triggers
 from engine.azure.messaging.queues import NO_XML
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Payload
-from engine.domain.causes import Cause
+from engine.domain.causes import Cause, Code
 from engine.domain.effects import RequestKey
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import SCHEMA_VERSION
@@ -405,7 +405,7 @@ def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
         *read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s"
     )
     write = of_transition(change)[1][0]
-    with pytest.raises(UnreadableRowError, match="has schema version"):
+    with pytest.raises(UnreadableRowError, match=Code.ROW_VERSION_UNKNOWN):
         record_of(as_stored(write, SchemaVersion=version))
 
 

@@ -1,11 +1,25 @@
 """What operators do to an order, as functions."""
 
+from contextlib import contextmanager
 from functools import partial
+
+import pytest
 
 from engine.alerts import events as alerts
 from engine.decisions.actions.action import OperatorCommand
 from engine.decisions.operator_actions import BY_NAME
+from engine.domain.errors import RefusedError
 from engine.words.causes import words_of
+
+
+@contextmanager
+def is_refused(code, **facts):
+    """What is done within is refused by a cause of this code, which has these facts."""
+    with pytest.raises(RefusedError) as refusal:
+        yield
+    cause = refusal.value.cause
+    assert cause.code == code
+    assert facts.items() <= cause.facts.items()
 
 
 def act(name, order, signed, now, **arguments):

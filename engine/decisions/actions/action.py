@@ -16,7 +16,6 @@ from engine.domain.messages import StepName
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.work_index import WorkItemKind
-from engine.words.causes import words_of
 
 
 class NoArguments(BaseModel):
@@ -101,5 +100,5 @@ class OperatorAction(ABC, Generic[Arguments]):
         """Return the change of the order; raises `RefusedError`."""
         cause = self.why_not(order, now) or self.why_not_now(order, command.arguments, now)
         if cause:
-            raise RefusedError(words_of(cause))
+            raise RefusedError(cause)
         return transition_of(self.apply(order, command, now), f"operator/{command.operator}")

@@ -23,7 +23,6 @@ from engine.domain.events import StepSettled
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.work_index import WorkItemKind
-from engine.words.causes import words_of
 
 
 class SettleArguments(StepArguments):
@@ -109,7 +108,7 @@ class Settle(OperatorAction[SettleArguments]):
             return command
         in_doubt = steps_in_doubt(order)
         if cause := why_not_chosen(in_doubt, arguments.step, self.name):
-            raise RefusedError(words_of(cause))
+            raise RefusedError(cause)
         step = chosen(in_doubt, arguments.step).name
         answer = dict(kept(order, step, arguments.answer or {}))
         return replace(command, arguments=arguments.model_copy(update={"answer": answer}))

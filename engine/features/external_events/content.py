@@ -6,6 +6,7 @@ from typing import Any
 from engine.decisions.requests import results_for
 from engine.decisions.results import definition_of, kept
 from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.orders import OrderAggregate
 from engine.features.external_events.decide import ExternalEvent
@@ -16,7 +17,7 @@ def question(order: OrderAggregate, definition: StepDefinition) -> Mapping[str, 
     try:
         return definition.request(order.submitted, results_for(order, definition))
     except Exception as error:
-        raise RefusedError(f"the question of {definition.name} cannot be made") from error
+        raise RefusedError(Cause(Code.QUESTION_BROKEN, {"step": definition.name})) from error
 
 
 def read(

@@ -10,13 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from engine.decisions.drafts import Draft, NextVersion, after_answer
-from engine.decisions.errors import ActionRefusedError, CausedError, refused_in_words
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.step_kinds import strategy_of
 from engine.decisions.transitions import Transition, transition_of
 from engine.decisions.undo import after_failure
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.digests import digest_of
+from engine.domain.errors import RefusedError
 from engine.domain.events import (
     EarlyRefusalRecorded,
     ExternalEventRecorded,
@@ -54,7 +55,7 @@ class ExternalEvent:
     """Whether the service that refused would refuse its key again (AGT-3)."""
 
 
-class EventNotAcceptedError(CausedError):
+class EventNotAcceptedError(RefusedError):
     """The event changes nothing."""
 
 
@@ -87,8 +88,7 @@ def recorded(
 
     Raises `RefusedError`, which says why the event changes nothing.
     """
-    with refused_in_words():
-        decided = record(order, event, now)
+    decided = record(order, event, now)
     return transition_of(decided, actor) if decided else None
 
 

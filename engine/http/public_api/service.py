@@ -10,6 +10,7 @@ from functools import partial
 from pydantic import BaseModel
 
 from engine.declarations.business import EndpointDefinition, Payload
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Submission
 from engine.domain.orders import OrderAggregate
@@ -89,7 +90,7 @@ class CustomerService:
         """
         bound_id, bound_fingerprint = await self.keys.claim(key, order_id, fingerprint)
         if bound_fingerprint != fingerprint:
-            raise RefusedError("this Idempotency-Key was used for an order with other content")
+            raise RefusedError(Cause(Code.IDEMPOTENCY_KEY_USED))
         return bound_id
 
     async def find(self, order_id: str) -> OrderAggregate | datetime:
@@ -130,7 +131,7 @@ class CustomerService:
         Raises `UnknownOrderError`; and `RefusedError` if it is too late, or too early.
         """
         if isinstance(await self.find(order_id), datetime):
-            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
+            raise RefusedError(Cause(Code.NOT_RECORDED_YET))
         await self.unit_of_work.run(
             order_id, lambda order, now: rules.cancelled(order, endpoint, now)
         )

@@ -6,9 +6,11 @@ import pytest
 
 from engine.decisions.results import definition_of, kept
 from engine.declarations.workflow import Workflows
-from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.causes import Code
+from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import MAX_KEPT
 from testkit import WorkflowTestEnvironment
+from tests.support.acting import is_refused
 from tests.support.asking import ADA, ASKING
 
 WORKFLOWS = ASKING.workflows
@@ -26,7 +28,7 @@ def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
     """The one has a newer version, the other was changed in place."""
     retired = Workflows(replace(WORKFLOWS.find("asking", 1), version=2))
     for known, step in ((retired, "pictures"), (WORKFLOWS, "films")):
-        with pytest.raises(RefusedError, match=rf"^asking version 1 has no step {step} in this"):
+        with is_refused(Code.STEP_NOT_IN_APP, workflow="asking", version=1, step=step):
             definition_of(order, step, known)
 
 

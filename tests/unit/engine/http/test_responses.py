@@ -6,6 +6,7 @@ import azure.functions as func
 import pytest
 from pydantic import BaseModel
 
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import (
     ConflictError,
     InvalidError,
@@ -14,6 +15,7 @@ from engine.domain.errors import (
     UnreadableRowError,
 )
 from engine.http.responses import MAX_BODY_BYTES, answers, body_of, ok, order_id_of, unless_known
+from engine.words.catalogue import text
 from tests.support.builders import ORDER_ID
 
 AWAY = UnavailableError("table away")
@@ -52,11 +54,9 @@ async def test_what_is_away_is_to_be_tried_again(error):
 @pytest.mark.proves("OPR-2", "FLT-6")
 async def test_of_an_order_that_cannot_be_read_the_caller_hears_why():
     """It is no fault of the request, and nothing that passes."""
-    status, _, body = await answer_to(
-        UnreadableRowError("row x|state cannot be read: KeyError 'Version'")
-    )
+    status, _, body = await answer_to(UnreadableRowError(Cause(Code.ROW_MISSING)))
     assert status == 409
-    assert json.loads(body)["detail"] == "row x|state cannot be read: KeyError 'Version'"
+    assert json.loads(body)["detail"] == text("cause.row-missing")
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from unittest.mock import patch
 
 import pytest
 
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.messages import ANSWERS
 from engine.runtime.external_events import MAX_REDELIVERIES
 from engine.storage.orders import OrderStore
 from engine.storage.poison import Arrival
+from engine.words.catalogue import text
 from testkit import WorkflowTestEnvironment
 from testkit.memory import in_memory
 from tests.support.apps import app as app_of
@@ -115,18 +117,18 @@ def test_an_answer_to_an_order_that_is_not_recorded_yet_comes_again(queue):
     pauses = [sent.not_before for sent in queue.sent_again()]
     assert pauses[-1] - pauses[0] > timedelta(minutes=4)
     (reason,) = queue.poison()
-    assert reason == f"no order {unknown} is recorded"
+    assert reason == text("error.unknown-order")
 
 
 @pytest.mark.proves("ANS-9")
 def test_an_answer_to_an_order_that_cannot_be_read_comes_again_and_is_kept_with_the_reason(queue):
     """A newer host may be able to read it."""
-    unreadable = UnreadableRowError("row b03-1 has schema version 9")
+    unreadable = UnreadableRowError(Cause(Code.ROW_MISSING))
     with patch.object(OrderStore, "load", side_effect=unreadable):
         queue.take(answer=PICTURES)
         assert (queue.poison(), len(queue.sent_again())) == ([], 1)
         queue.take(answer=PICTURES, again=MAX_REDELIVERIES)
-    assert queue.poison() == ["row b03-1 has schema version 9"]
+    assert queue.poison() == [text("cause.row-missing")]
     queue.take(body=queue.sent_again()[0].body)
     assert queue.order.steps["pictures"] == "Completed"
 

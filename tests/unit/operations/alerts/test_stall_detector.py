@@ -6,6 +6,7 @@ from unittest.mock import AsyncMock, patch
 import pytest
 
 from engine.decisions.transitions import HistoryEntry, Transition
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.keys import buckets, sortable
 from engine.domain.submitted_order import Priority
@@ -148,7 +149,11 @@ async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_
     """And that they cannot be read is raised."""
     detector, store = await watched(pending_since(seconds(121)))
     with (
-        patch.object(detector.sweeps, "last", AsyncMock(side_effect=UnreadableRowError)),
+        patch.object(
+            detector.sweeps,
+            "last",
+            AsyncMock(side_effect=UnreadableRowError(Cause(Code.ROW_MISSING))),
+        ),
         pytest.raises(ExceptionGroup),
     ):
         await detector.check()

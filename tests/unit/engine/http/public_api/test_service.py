@@ -26,6 +26,7 @@ from engine.http.public_api.rules import (
     submission,
 )
 from engine.runtime.api import http_functions
+from engine.words.catalogue import text
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
 from operations.api.requests import OperatorRequest
 from samples.claims.business import CLAIMS
@@ -398,7 +399,7 @@ def all_before_payment_done(order):
     return orders.with_steps(order, *(steps.completed(order.step(name)) for name in before))
 
 
-TOO_LATE = "it is too late: the order has gone too far to be cancelled"
+TOO_LATE = text("cause.too-late-to-cancel")
 LATE = {
     "the step has begun": (
         with_step("pay", lambda step: steps.with_counts(step, attempts=1)),
@@ -408,7 +409,7 @@ LATE = {
     "it was skipped": (with_step("pay", steps.skipped_by_operator), TOO_LATE),
     "it is taken back": (
         orders.undoing,
-        "the order is being taken back, or was taken back, already",
+        text("cause.taken-back-already"),
     ),
 }
 
