@@ -31,13 +31,13 @@ from operations.api.alerts import AlertService
 from operations.api.bulk import BulkService
 from operations.api.channels import ChannelService
 from operations.api.copies import CopyService
-from operations.api.explain import ActingRules
 from operations.api.external_events import ExternalEventService
 from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.outbox import OutboxReader
 from operations.api.overview import OverviewService
 from operations.api.poison import PoisonService
+from operations.api.prospects import ActingRules
 from operations.api.retention import RetentionService
 from operations.api.runs import RunService
 from operations.api.service import OperatorService

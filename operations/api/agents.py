@@ -20,7 +20,8 @@ from engine.storage.agent_health import (
     pause_of,
     unresponsive_since,
 )
-from engine.words.values import CLOCK
+from engine.words.catalogue import text
+from engine.words.values import clock
 from operations.api.requests import OperatorRequest, PauseRequest
 
 log = logging.getLogger(__name__)
@@ -65,8 +66,13 @@ def paused_agent(pause: AgentHealth) -> PausedAgent:
 
 def pause_in_words(pause: AgentHealth) -> str:
     """Return the pause in words."""
-    until = f"{pause.operator_pause_until:{CLOCK}}"
-    return f"{pause.paused_by} paused {pause.agent} until {until}, because: {pause.paused_because}"
+    return text(
+        "agent.paused",
+        by=pause.paused_by,
+        agent=pause.agent,
+        until=clock(pause.operator_pause_until or pause.at),
+        note=pause.paused_because,
+    )
 
 
 def closed_in_words(health: Sequence[AgentHealth], agents: Iterable[str], now: datetime) -> str:
@@ -80,8 +86,8 @@ def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: dat
         return pause_in_words(pause)
     reports = (report for report in health if report.agent == agent)
     if any(report.paused_until and report.paused_until > now for report in reports):
-        return f"the service of {agent} asks not to be called, until {until:{CLOCK}}"
-    return f"circuit of {agent} open, until {until:{CLOCK}}"
+        return text("agent.throttled", agent=agent, until=clock(until))
+    return text("agent.circuit-open", agent=agent, until=clock(until))
 
 
 def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> str:
@@ -90,13 +96,13 @@ def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> s
     if pause := pause_of(lately, agent, now):
         return pause_in_words(pause)
     if silent := unresponsive_since(lately, agent, now):
-        return f"nobody has taken {agent}'s requests since {silent:{CLOCK}}"
+        return text("agent.unresponsive", agent=agent, since=clock(silent))
     reports = [report for report in lately if report.is_report]
     if not reports:
-        return f"{agent}: not heard of lately"
+        return text("agent.silent", agent=agent)
     running = sum(report.running for report in reports)
     rate = sum(report.rate for report in reports)
-    return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
+    return text("agent.load", agent=agent, running=running, rate=f"{rate:.0f}")
 
 
 def _paused_already(pause: AgentHealth) -> Cause:

@@ -31,7 +31,8 @@ from engine.storage.orders import OrderStore
 from engine.storage.unit_of_work import UnitOfWork
 from engine.words.catalogue import text
 from operations.api import views
-from operations.api.explain import ActingRules, Explanation, accepted, explain, unreadable
+from operations.api.explain import Explanation, accepted, explain, unreadable
+from operations.api.prospects import ActingRules
 from operations.api.requests import (
     AuditPage,
     OperatorRequest,

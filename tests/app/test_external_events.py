@@ -40,8 +40,9 @@ from engine.features.external_events.actions import extend_deadline
 from engine.features.external_events.decide import ExternalEvent
 from engine.workflow import CONTINUE, UNDO, Model, Personal, Workflow, application
 from engine.workflow.drawing import mermaid
-from operations.api.explain import Actor, explain
+from operations.api.explain import explain
 from operations.api.external_events import EventRequest
+from operations.api.prospects import Actor
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit import WorkflowTestEnvironment

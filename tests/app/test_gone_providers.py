@@ -14,7 +14,8 @@ from engine.domain.states import Failed, UndoFailed
 from engine.domain.statuses import NotClaimable, ProcessState
 from engine.words.causes import words_of
 from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, application
-from operations.api.explain import Actor, explain
+from operations.api.explain import explain
+from operations.api.prospects import Actor
 from testkit import WorkflowTestEnvironment
 from tests.support.builders import (
     LONGEST_UPGRADE,

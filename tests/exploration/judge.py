@@ -4,8 +4,9 @@ from engine.decisions.operator_actions import BY_NAME, possible
 from engine.domain.orders import PROCESS_STATE, InError
 from engine.domain.states import UnderWay
 from engine.domain.table import kind_of
-from operations.api import explain as explaining
-from operations.api.explain import ActingRules, Actor, explain, what_comes_otherwise
+from operations.api import prospects
+from operations.api.explain import explain
+from operations.api.prospects import ActingRules, Actor, what_comes_otherwise
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
@@ -87,7 +88,7 @@ class Judge:
         order = world.order()
 
         rules, since = acting_rules(self.deployed, health), order.updated_at
-        expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
+        expected, role = prospects.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
             actions = possible(order, entry.at)
@@ -96,12 +97,12 @@ class Judge:
                 f"“{entry.event}”, but an operator could only {actions}",
             )
         elif role == "supervisor":
-            recovery = explaining._recovery(order, rules, since)
+            recovery = prospects.recovery(order, rules, since)
             demand(
                 recovery and recovery.at <= entry.at,
                 f"the supervisor acted, foreseen was {recovery}",
             )
-            now = explaining._recovery(order, rules, entry.at)
+            now = prospects.recovery(order, rules, entry.at)
             demand(now, "the supervisor acted, although nothing ran")
             demand(
                 foreseen(now) == effect(after, entry),
@@ -130,7 +131,7 @@ class Judge:
             demand(expected.at == due, f"an answer was due by {due}, foreseen was {expected.at}")
         for step in answered:
             demand(
-                f" {step.name}, attempt {step.counts.attempts}" in explanation.waiting_for,
+                step.name in [current.name for current in explanation.steps],
                 f"{step} answered: {explanation}",
             )
             demand(

@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from operations.api import explain as explaining
-from operations.api.explain import what_comes
+from operations.api import prospects
+from operations.api.prospects import what_comes
 from scheduler.service import WAKE_UP_TIME
 from testkit.exploration.explorer import FoundError, explore
 from tests.exploration import judge
@@ -48,7 +48,7 @@ DRIFTS = {
     ),
     "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, capacity: None),
     "an agent has longer": lambda: patch.object(
-        explaining,
+        prospects,
         "what_comes",
         lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None,
     ),

@@ -20,7 +20,7 @@ from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
 from engine.storage.agent_health import AgentHealth, AttemptFault
-from operations.api.explain import ActingRules
+from operations.api.prospects import ActingRules
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules

@@ -4,7 +4,7 @@ import pytest
 
 from engine.decisions.lists import ENDED_LISTS, LISTS
 from engine.domain.history import EVENT_INFO
-from engine.domain.statuses import OrderStatus, ProcessState, StepState
+from engine.domain.statuses import OrderStatus, Outcome, ProcessState, StepState
 from engine.words import catalogue
 
 
@@ -20,6 +20,7 @@ def keys_of(prefix):
         ("state.", {*ProcessState, *StepState}),
         ("event.", EVENT_INFO.keys()),
         ("attempt-end.", {name for name, info in EVENT_INFO.items() if info.ends_attempt}),
+        ("outcome.", set(Outcome)),
         ("list.", {*LISTS, *ENDED_LISTS, "again", "open"}),
     ],
 )

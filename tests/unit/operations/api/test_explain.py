@@ -16,7 +16,8 @@ from engine.storage.order_rows import StateRecord, state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
 from engine.words.causes import words_of
-from operations.api.explain import Actor, explain, what_comes_otherwise
+from operations.api.explain import explain
+from operations.api.prospects import Actor, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
 from testkit.memory import in_memory
 from tests.support.apps import app

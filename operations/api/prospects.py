@@ -1,0 +1,182 @@
+"""What comes next for an order: who acts, when, and with which change (OPR-2).
+
+The rules are not repeated here. The rules that act say what they would do with the order: the
+scheduler's claim at the earliest time, and the supervisor's recovery after the complete-by time.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from engine.decisions.transitions import Decision, NotClaimed, Transition
+from engine.domain.orders import OrderAggregate, Pending, Processing
+from engine.domain.states import AtWork, UnderWay
+from engine.domain.statuses import NotClaimable
+from engine.domain.work_index import first_need
+from engine.storage.agent_health import AgentHealth, closed_until
+
+INSTANT = timedelta(microseconds=1)
+
+Claim = Callable[[OrderAggregate, datetime, Mapping[str, Sequence[str]]], Decision]
+"""The scheduler's claim; its last argument are the agents with room now, by capability."""
+
+Recover = Callable[[OrderAggregate, datetime, Sequence[AgentHealth]], Decision]
+"""The supervisor's recovery; its last argument are the agents' health reports."""
+
+
+class Actor(StrEnum):
+    """The roles that can act on an order."""
+
+    SCHEDULER = "scheduler"
+    AGENT = "agent"
+    SUPERVISOR = "supervisor"
+    OPERATOR = "operator"
+    OUTSIDE = "outside"
+    """Somebody outside, whose answer a step awaits (ANS-1)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActingRules:
+    """The rules by which scheduler and supervisor act on orders."""
+
+    claim: Claim
+    recover: Recover
+    poll_delay: timedelta
+    """Time for which an order is left to the process that receives its wake-up."""
+    clock_tolerance: timedelta
+    offers: Mapping[str, Sequence[str]]
+    """The agents that offer each capability, the preferred first."""
+    version_overlap: timedelta
+    """How long the scheduler leaves an order to a newer version of the app (FLT-12)."""
+    agent_health: Sequence[AgentHealth] = ()
+    """Recent health reports of the agents."""
+
+    def reopen(self, capability: str | None, now: datetime) -> list[datetime]:
+        """Return when the closed agents of a capability make calls again, the earliest first."""
+        times = (
+            closed_until(self.agent_health, agent, now)
+            for agent in self.offers.get(capability or "", ())
+        )
+        return sorted(time for time in times if time)
+
+    def claimed(self, order: OrderAggregate, at: datetime) -> Decision:
+        """Return the claim at this time as if every agent had room.
+
+        Whether an agent has room is known only at the moment of the claim.
+        """
+
+        def open_of(agents: Sequence[str]) -> list[str]:
+            return [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
+
+        capacity = {capability: open_of(agents) for capability, agents in self.offers.items()}
+        return self.claim(order, at, capacity)
+
+    def recovered(self, order: OrderAggregate, at: datetime) -> Decision:
+        """Return the recovery at this time if nobody replies before."""
+        return self.recover(order, at, self.agent_health)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prospect:
+    """The next act on an order: by whom, from when on, and with which change, if known."""
+
+    actor: Actor
+    at: datetime | None = None
+    transition: Transition | None = None
+    circuits_open: bool = False
+    """Whether no agent makes the call that the order needs before `at`."""
+    why_not: NotClaimable | None = None
+    """Why the order is not claimed before `at`; None if only room at an agent may be missing."""
+
+
+def what_comes(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
+    """Return the next act that is expected; None for an order that has ended and needs none."""
+    match order.state:
+        case Pending():
+            return _claim(order, rules, max(now, order.derived.not_before or now))
+        case Processing():
+            return _answer_or_recovery(order, rules, now)
+    return None if order.is_over else Prospect(actor=Actor.OPERATOR)
+
+
+def what_comes_otherwise(
+    order: OrderAggregate, rules: ActingRules, now: datetime
+) -> Prospect | None:
+    """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
+    found = [recovery(order, rules, now)]
+    if order.blocked() is None:
+        found.append(_claim(order, rules, max(now, polled_from(order, rules, now))))
+    others = (Actor.AGENT, Actor.OUTSIDE)
+    acts = (act for act in found if act and act.at and act.actor not in others)
+    return min(acts, key=lambda act: act.at or now, default=None)
+
+
+def polled_from(order: OrderAggregate, rules: ActingRules, now: datetime) -> datetime:
+    """Return when every process may claim the order: at its chosen time, or after its wake-up.
+
+    A last change far to come is the time of a clock that is ahead: nobody waits for that.
+    """
+    changed = order.updated_at
+    soon = changed + rules.poll_delay if changed < now + rules.poll_delay else now
+    return order.derived.not_before or soon
+
+
+def _claim(order: OrderAggregate, rules: ActingRules, at: datetime) -> Prospect | None:
+    """Return the claim at this time, or once an agent that the order needs makes calls again."""
+    why_not = None
+    for then in (at, *rules.reopen(capability_of(order), at)):
+        transition = rules.claimed(order, then)
+        if isinstance(transition, Transition):
+            return Prospect(
+                actor=Actor.SCHEDULER, at=then, transition=transition, circuits_open=then > at
+            )
+        why_not = why_not or (transition.why if isinstance(transition, NotClaimed) else None)
+    if order.has_any(UnderWay):
+        return _answer_or_recovery(order, rules, at)
+    if why_not in (NotClaimable.UNKNOWN_WORKFLOW, NotClaimable.UNKNOWN_PROVIDER):
+        return _given_up(order, rules, at, why_not)
+    return Prospect(actor=Actor.OPERATOR, why_not=why_not)
+
+
+def _given_up(
+    order: OrderAggregate, rules: ActingRules, now: datetime, why_not: NotClaimable
+) -> Prospect:
+    """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
+    at = max(now, order.derived.ready_since + rules.version_overlap + INSTANT)
+    transition = rules.claimed(order, at)
+    if not isinstance(transition, Transition):
+        return Prospect(actor=Actor.SCHEDULER, why_not=why_not)
+    return Prospect(actor=Actor.SCHEDULER, at=at, transition=transition, why_not=why_not)
+
+
+def _answer_or_recovery(
+    order: OrderAggregate, rules: ActingRules, now: datetime
+) -> Prospect | None:
+    """Return the next act on an order with running steps that cannot be claimed."""
+    if not order.with_deadline():
+        return Prospect(actor=Actor.OPERATOR)
+    if order.overdue(now, rules.clock_tolerance):
+        return recovery(order, rules, now)
+    actor = Actor.AGENT if order.has_any(AtWork) else Actor.OUTSIDE
+    return Prospect(actor=actor, at=_first_deadline(order))
+
+
+def recovery(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
+    """Return the recovery if no running step is answered; None if none falls due."""
+    due = _first_deadline(order)
+    if due is None:
+        return None
+    at = max(now, due + rules.clock_tolerance + INSTANT)
+    decision = rules.recovered(order, at)
+    transition = decision if isinstance(decision, Transition) else None
+    return Prospect(actor=Actor.SUPERVISOR, at=at, transition=transition)
+
+
+def _first_deadline(order: OrderAggregate) -> datetime | None:
+    return min((step.state.complete_by for step in order.with_deadline()), default=None)
+
+
+def capability_of(order: OrderAggregate) -> str:
+    """Return the capability that the next claim needs."""
+    return first_need(order, order.derived.ready_since)
