@@ -1,6 +1,7 @@
 """Makes a new order of a submission message, or a refusal that names every fault."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -24,7 +25,6 @@ from engine.domain.keys import bucket_of, business_key, sortable
 from engine.domain.messages import Moment, Submission, decode, json_text, payload_in
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import Order
-from engine.words.causes import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,13 +165,13 @@ def refusal_of(
     """Return the record, with an alert, of a message that would overwrite an order (SUB-3)."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     order_id = existing.order_id
-    event_id, why = f"{order_id}:refused:{digest}", words_of(OTHER_CONTENT)
+    event_id = f"{order_id}:refused:{digest}"
     return Note(
         note_id=f"refused-{digest}",
         order_id=order_id,
         version=existing.version,
         entry=HistoryEntry(at=now, actor=actor, events=(SubmissionRefused(cause=OTHER_CONTENT),)),
-        events=(alerts.submission_rejected(order_id, why, event_id, arrived),),
+        events=(alerts.submission_rejected(order_id, OTHER_CONTENT, event_id, arrived),),
     )
 
 
@@ -182,4 +182,25 @@ def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> Operato
     anew, and gives a new event.
     """
     event_id = f"rejected:{hashlib.sha256(body).hexdigest()[:32]}:{sortable(arrived)}"
-    return alerts.submission_rejected(None, str(fault)[:1000], event_id, arrived)
+    why = Cause(Code.SUBMISSION_INVALID, {"faults": _first(fault.faults, MAX_OF_REASON)})
+    return alerts.submission_rejected(None, why, event_id, arrived)
+
+
+MAX_OF_REASON = 1000
+"""Maximum number of characters of the faults in an alert."""
+
+
+def _first(faults: Sequence[str], room: int) -> list[str]:
+    """Return the first faults, the last of them shortened, for which there is room."""
+    found = []
+    for fault in faults:
+        if room <= 0:
+            break
+        found.append(fault[:room])
+        room -= len(fault)
+    return found
+
+
+def invalid(fault: InvalidError) -> Cause:
+    """Return the cause for which a message is kept as poison."""
+    return Cause(Code.SUBMISSION_INVALID, {"faults": fault.faults})

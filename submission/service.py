@@ -11,7 +11,6 @@ from engine.domain.messages import Submission
 from engine.ports import Slowdown, TextQueue
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.unit_of_work import UnitOfWork
-from engine.words.causes import words_of
 from submission import rules
 from submission.rules import Terms
 
@@ -69,7 +68,7 @@ class SubmissionService:
         if not rules.same_submission(existing, transition.after, self.terms.payload):
             now = self.unit_of_work.clock()
             await self.unit_of_work.commit(rules.refusal_of(existing, body, arrival.at, now, actor))
-            await self.poison.put(QUEUE, body, words_of(rules.OTHER_CONTENT), arrival)
+            await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
 
     async def _left_to_newer(self, body: bytes, fault: OtherVersionError) -> bool:
         """Put the message back on its queue with a pause; return False if it is too old for that.
@@ -93,4 +92,4 @@ class SubmissionService:
         store = self.unit_of_work.store
         rejection = rules.rejection_of(body, fault, arrival.at)
         await store.announce(spread_over(store.buckets, rejection.event_id), rejection)
-        await self.poison.put(QUEUE, body, str(fault), arrival)
+        await self.poison.put(QUEUE, body, rules.invalid(fault), arrival)

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime
 
+from engine.domain.causes import Cause
+
 INTERVAL = timedelta(minutes=10)
 """How long after one event of a condition the next one says that only its count has changed."""
 
@@ -34,7 +36,7 @@ class StallFinding:
 
     key: str
     """The key of the condition, such as `agents/<name>`."""
-    reason: str
+    reason: Cause
     """Why, without times or numbers."""
     since: AwareDatetime
     count: int = 1
@@ -48,7 +50,7 @@ class Condition:
     """A condition as it is kept in a row."""
 
     key: str
-    reason: str
+    reason: Cause
     since: AwareDatetime
     """Since when it lasts: the same again if what ended comes back, such as an order that waits."""
     first: AwareDatetime

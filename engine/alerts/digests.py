@@ -55,14 +55,6 @@ class Digest:
     link: str = ""
     """The address of the console's alerts; empty if the app has no address."""
 
-    @property
-    def subject(self) -> str:
-        """What a reader sees first: the number of alerts, and the first of them."""
-        first = self.entries[0]
-        total = len(self.entries) + self.others
-        more = f" and {total - 1} more" if total > 1 else ""
-        return f"[{first.status}] {first.title}: {first.about}{more}"
-
 
 def clean(text: str, limit: int) -> str:
     """Return the text in one line of at most `limit` characters, without control characters."""

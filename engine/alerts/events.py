@@ -1,6 +1,7 @@
 """The events that alert operators and name their possible actions (ALR-1).
 
-They carry no personal data.
+They carry no personal data. Their reason is a cause, and what an operator should do is a code:
+`engine.words.alerts` puts both into words when the event is sent.
 """
 
 from collections.abc import Iterator
@@ -14,15 +15,13 @@ from pydantic import AwareDatetime
 from engine.alerts.conditions import Condition
 from engine.decisions.operator_actions import possible
 from engine.decisions.transitions import HistoryEntry, OperatorEvent
-from engine.domain.causes import group_of
+from engine.domain.causes import Cause, Code, group_of
 from engine.domain.clocks import ClockSkew
 from engine.domain.events import OrderEnded, WorkflowChanged
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import UndoFailed, UndoPending
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, STATUS_INFO, OrderStatus
-from engine.words.causes import words_of
-from engine.words.history import words_of_event
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
@@ -56,7 +55,8 @@ ABOUT_AGENT = "agents/"
 ABOUT_CLOCK = "clocks/"
 """The prefix of the subject of an alert about the clock of an instance, whose name follows."""
 
-MAX_OF_REASON = 1000
+MAX_OF_STEPS = 1000
+"""Maximum number of characters of the changed steps in an alert."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +112,7 @@ def _order_ended(
             "orderId": after.order_id,
             "workflow": after.workflow,
             "step": end.step or "",
-            "reason": words_of(end.cause) if end.cause else None,
+            "reason": end.cause and end.cause.as_json(),
             "cause": group_of(end.cause) if end.cause else None,
             "outcome": end.outcome,
             "failureCount": after.failures,
@@ -123,7 +123,7 @@ def _order_ended(
 
 
 def submission_rejected(
-    order_id: str | None, reason: str, event_id: str, now: datetime
+    order_id: str | None, why: Cause, event_id: str, now: datetime
 ) -> OperatorEvent:
     """Return the alert that a submission was refused and kept as poison (SUB-3, SUB-4)."""
     return OperatorEvent(
@@ -131,24 +131,22 @@ def submission_rejected(
         type=SUBMISSION_REJECTED,
         subject=f"{ABOUT_ORDER}{order_id or 'unknown'}",
         at=now,
-        data={"orderId": order_id, "reason": reason}
-        | _asks_for("correct the message, which is kept as poison, and submit it again"),
+        data={"orderId": order_id, "reason": why.as_json()} | _asks_for("correct-message"),
     )
 
 
-def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> OperatorEvent:
+def notice_given_up(order_id: str, queue: str, error: str, now: datetime) -> OperatorEvent:
     """Return the alert that notices to the sender of an order were given up (ALR-2).
 
     Its id is the same for every notice of the order, so that it is recorded once.
     """
-    request = f"let {queue} be there and be read, or tell its owner"
+    why = Cause(Code.NOTICES_NOT_SENT, {"queue": queue, "error": error})
     return OperatorEvent(
         event_id=f"{order_id}:notices:{queue}",
         type=NOTICE_GIVEN_UP,
         subject=f"{ABOUT_ORDER}{order_id}",
         at=now,
-        data={"orderId": order_id, "reason": f"notices to {queue} cannot be sent: {reason}"}
-        | _asks_for(f"{request}; what was given up is not sent again"),
+        data={"orderId": order_id, "reason": why.as_json()} | _asks_for("repair-queue"),
     )
 
 
@@ -158,13 +156,17 @@ def _workflow_changed(changed: WorkflowChanged, now: datetime) -> OperatorEvent:
     Its id is the same for all of these orders, so that it is recorded once.
     """
     becomes = sha256(changed.steps.encode()).hexdigest()[:12]
+    facts = {
+        "workflow": changed.workflow,
+        "version": changed.version,
+        "steps": changed.steps[:MAX_OF_STEPS],
+    }
     return OperatorEvent(
         event_id=f"workflow:{changed.workflow}:{changed.version}:{becomes}",
         type=WORKFLOW_CHANGED,
         subject=f"workflows/{changed.workflow}",
         at=now,
-        data={"reason": words_of_event(changed)[:MAX_OF_REASON]}
-        | _asks_for("give what was changed the next version, and put this version back as it was"),
+        data={"reason": Cause(Code.WORKFLOW_CHANGED, facts).as_json()} | _asks_for("raise-version"),
     )
 
 
@@ -179,7 +181,7 @@ def stalled(condition: Condition) -> OperatorEvent:
         "revision": condition.revision,
         "condition": condition.key,
         "status": condition.status.value,
-        "reason": condition.reason,
+        "reason": condition.reason.as_json(),
         "since": condition.since.isoformat(),
         "first": condition.first.isoformat(),
         "last": condition.last.isoformat(),
@@ -191,7 +193,7 @@ def stalled(condition: Condition) -> OperatorEvent:
         type=STALLED,
         subject=condition.key,
         at=condition.raised_at,
-        data=data | (_asks_for("look at /api/health") if condition.is_open else _asks_for()),
+        data=data | (_asks_for("look-at-health") if condition.is_open else _asks_for()),
     )
 
 
@@ -201,15 +203,12 @@ def clock_off(instance: str, skew: ClockSkew) -> OperatorEvent:
     There is one alert for each beginning, by the store's time, since the instance's time is wrong.
     """
     seconds = round(abs(skew.by.total_seconds()))
-    where = "ahead of" if skew.by > timedelta() else "behind"
+    code = Code.CLOCK_AHEAD if skew.by > timedelta() else Code.CLOCK_BEHIND
+    why = Cause(code, {"instance": instance, "seconds": seconds})
     return OperatorEvent(
         event_id=f"clock:{instance}:{skew.since.isoformat()}",
         type=STALLED,
         subject=f"{ABOUT_CLOCK}{instance}",
         at=skew.since,
-        data={
-            "reason": f"the clock of instance {instance} is {where} the store's by {seconds} s",
-            "since": skew.since.isoformat(),
-        }
-        | _asks_for("set the clock of its host right, or restart it"),
+        data={"reason": why.as_json(), "since": skew.since.isoformat()} | _asks_for("set-clock"),
     )

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from engine.domain import work_index
-from engine.domain.causes import group_of
+from engine.domain.causes import Cause, Code, group_of
 from engine.domain.keys import LAST, newest_first
+from engine.domain.messages import json_text
 from engine.domain.orders import OrderAggregate, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
 from engine.domain.statuses import OrderStatus, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.work_index import ENDED_PREFIX, IndexRow, WorkItemKind, all_of
-from engine.words.causes import words_of
 
 LISTS = {
     "Pending": WorkItemKind.PENDING,
@@ -68,8 +68,7 @@ def status_in(list_name: str) -> OrderStatus:
     return STATUSES[list_name]
 
 
-MAX_SHOWN = 200
-"""Maximum number of characters of a step's last answer in a row of the work index."""
+TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
 
 
 def index_rows(order: OrderAggregate, items: Iterable[WorkItem]) -> dict[str, IndexRow]:
@@ -140,17 +139,22 @@ def summary(order: OrderAggregate) -> dict[str, Any]:
         "FailedSteps": " ".join(step.name for step in failed) or None,
         "FailedAgents": " ".join(step.agent for step in failed) or None,
         "Cause": order.cause and group_of(order.cause),
-        "Reason": _reason(order),
+        "Reason": _text(_reason(order)),
         "UpdatedAt": order.updated_at,
     }
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _reason(order: OrderAggregate) -> str | None:
+def _reason(order: OrderAggregate) -> Cause | None:
     """Return why the order is where it is: on hold, who holds it and why."""
     if order.hold:
-        return f"held by {order.hold.by}: {order.hold.note}"
-    return words_of(order.cause) if order.cause else None
+        return Cause(Code.HELD, {"by": order.hold.by, "note": order.hold.note})
+    return order.cause
+
+
+def _text(cause: Cause | None) -> str | None:
+    """Return the cause as a column has it."""
+    return json_text(cause.as_json()) if cause else None
 
 
 def _current(order: OrderAggregate) -> dict[str, Any]:
@@ -160,11 +164,11 @@ def _current(order: OrderAggregate) -> dict[str, Any]:
     if at is None:
         return {}
     # An attempt that runs has no cause; of those before it, timeouts alone are counted.
-    last = words_of(at.cause) if at.cause else "timed out" if at.counts.failures else None
+    last = at.cause or (TIMED_OUT if at.counts.failures else None)
     return {
         "Step": at.name,
         "Attempt": at.counts.failures + 1,
         "Threshold": at.rules.threshold,
-        "LastAnswer": last and last[:MAX_SHOWN],
+        "LastAnswer": _text(last),
         "CompleteBy": at.complete_by,
     }

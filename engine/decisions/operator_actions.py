@@ -79,8 +79,7 @@ def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime)
     """
     if why_not := why_customer_cannot_cancel(order, until):
         raise RefusedError(why_not)
-    note = "the customer asked for it"
-    return transition_of(cancel.cancelled(order, cancel.CUSTOMER, note, now), "customer")
+    return transition_of(cancel.cancelled(order, cancel.CUSTOMER, "", now), "customer")
 
 
 # Periodic work

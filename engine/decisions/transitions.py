@@ -12,15 +12,14 @@ from engine.decisions.drafts import NextVersion
 from engine.domain import work_index
 from engine.domain.derive import amended
 from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
-from engine.domain.history import entry_name
+from engine.domain.history import entry_name, line_of, to_data
 from engine.domain.keys import newest_first
-from engine.domain.messages import BusMessage
+from engine.domain.messages import BusMessage, json_text
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork, State
 from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
-from engine.words.history import in_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,8 +39,8 @@ class HistoryEntry:
 
     @property
     def detail(self) -> str:
-        """The events in words."""
-        return in_words(self.events)
+        """The events as a line of codes and values."""
+        return line_of(self.events)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,7 +145,13 @@ def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | No
     if not entry.actor.startswith(OPERATOR):
         return None
     place = f"{newest_first(entry.at)}|{order_id}|{version}"
-    columns = {"At": entry.at, "Actor": entry.actor, "Event": entry.event, "Detail": entry.detail}
+    columns = {
+        "At": entry.at,
+        "Actor": entry.actor,
+        "Event": entry.event,
+        "Detail": entry.detail,
+        "Data": json_text(to_data(entry.events)),
+    }
     return IndexRow(key=f"{work_index.ACTED_PREFIX}{place}", order_id=order_id, data=columns)
 
 

@@ -96,6 +96,8 @@ class Code(StrEnum):
     # An operator's action makes no sense.
     NOTHING_TO_HOLD = "nothing-to-hold"
     """The order has ended, so nothing of it starts by itself."""
+    HELD = "held"
+    """An operator holds the order (OPR-7)."""
     ON_HOLD_ALREADY = "on-hold-already"
     NOT_ON_HOLD = "not-on-hold"
     NOTHING_TO_EXPEDITE = "nothing-to-expedite"
@@ -164,8 +166,36 @@ class Code(StrEnum):
     MESSAGE_NOT_TEXT = "message-not-text"
     NO_SAMPLE_ORDER = "no-sample-order"
 
+    # A message is kept as poison.
+    MESSAGE_INVALID = "message-invalid"
+    ORDER_UNKNOWN = "order-unknown"
+    """The message names an order that is not recorded."""
+    FAILED_TOO_OFTEN = "failed-too-often"
+    """The platform gave the message up."""
+
+    # Operators are alerted.
+    NOTICES_NOT_SENT = "notices-not-sent"
+    """The queue of an order's sender takes no notices (ALR-2)."""
+    WORKFLOW_CHANGED = "workflow-changed"
+    """A version of a workflow was changed while orders follow it."""
+    REQUESTS_NOT_TAKEN = "requests-not-taken"
+    """No instance of an agent takes its requests (SUP-7)."""
+    PAUSED_FOR_LONG = "paused-for-long"
+    NO_SWEEP = "no-sweep"
+    SUBMISSIONS_WAIT = "submissions-wait"
+    NOT_RECOVERED = "not-recovered"
+    """Orders are overdue, and no sweep recovered them."""
+    HELD_FOR_LONG = "held-for-long"
+    NOT_CLAIMED = "not-claimed"
+    """Orders may be claimed, and are not."""
+    CLOCK_AHEAD = "clock-ahead"
+    """The clock of an instance is ahead of the store's (FLT-9)."""
+    CLOCK_BEHIND = "clock-behind"
+
     # A row cannot be read.
     ROW_UNREADABLE = "row-unreadable"
+    ROW_NOT_OF_LIST = "row-not-of-list"
+    """The row lists no order."""
     ROW_VERSION_UNKNOWN = "row-version-unknown"
     ROW_MISSING = "row-missing"
     """Of the two rows of an order one is missing."""
@@ -210,6 +240,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.EVENT_DURING_UNDO: ("why",),
     Code.EVENT_AFTER_END: ("state", "why"),
     Code.NOTHING_TO_HOLD: ("state",),
+    Code.HELD: ("by", "note"),
     Code.ON_HOLD_ALREADY: ("by",),
     Code.NOT_ON_HOLD: (),
     Code.NOTHING_TO_EXPEDITE: ("state",),
@@ -250,7 +281,22 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.MESSAGE_CUT: (),
     Code.MESSAGE_NOT_TEXT: (),
     Code.NO_SAMPLE_ORDER: (),
+    Code.MESSAGE_INVALID: ("faults",),
+    Code.ORDER_UNKNOWN: ("order",),
+    Code.FAILED_TOO_OFTEN: ("detail",),
+    Code.NOTICES_NOT_SENT: ("queue", "error"),
+    Code.WORKFLOW_CHANGED: ("workflow", "version", "steps"),
+    Code.REQUESTS_NOT_TAKEN: ("agent",),
+    Code.PAUSED_FOR_LONG: ("agent",),
+    Code.NO_SWEEP: (),
+    Code.SUBMISSIONS_WAIT: (),
+    Code.NOT_RECOVERED: (),
+    Code.HELD_FOR_LONG: (),
+    Code.NOT_CLAIMED: (),
+    Code.CLOCK_AHEAD: ("instance", "seconds"),
+    Code.CLOCK_BEHIND: ("instance", "seconds"),
     Code.ROW_UNREADABLE: ("row", "error"),
+    Code.ROW_NOT_OF_LIST: ("row",),
     Code.ROW_VERSION_UNKNOWN: ("row", "version", "readable"),
     Code.ROW_MISSING: (),
     Code.ROWS_DIFFER: ("order",),

@@ -308,7 +308,7 @@ class PersonalDataRevealed(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnknownEvent(HistoryEvent):
-    """An event that only another version of the app knows, in that version's words (FLT-12)."""
+    """An event that only another version of the app knows, as a line of its values (FLT-12)."""
 
     name: str
     words: str

@@ -3,15 +3,18 @@
 Rows, views, alert queries and the log have the names. Programs read the values, and parse no words.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any, Union
 
-from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter
+from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from engine.domain import events
+from engine.domain.causes import cause_in, group_of
 from engine.domain.events import Action, HistoryEvent
 from engine.domain.statuses import STATUS_INFO, Mark, OrderStatus
 
@@ -204,7 +207,38 @@ def to_data(happened: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
     ]
 
 
+def line_of(happened: Sequence[HistoryEvent]) -> str:
+    """Return the events as one line of codes and values, for logs and for those who read rows.
+
+    A version of the app that does not know an event shows it so. Events that are not known here
+    keep the line in which they were read.
+    """
+    unknown = (event.words for event in happened if isinstance(event, events.UnknownEvent))
+    return "; ".join((*unknown, *map(_line, to_data(happened))))
+
+
+def _line(data: Mapping[str, Any]) -> str:
+    values = {name: value for name, value in data.items() if name != "event"}
+    if cause := values.get("cause"):
+        values["cause"] = group_of(cause_in(cause))
+    shown = (f"{name}={_quoted(value)}" for name, value in values.items())
+    return " ".join((data["event"], *shown))
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if not text or " " in text else text
+
+
 def from_data(data: Any) -> tuple[HistoryEvent, ...]:
     """Return the events; raises `pydantic.ValidationError` for one that is not known here."""
     found: tuple[HistoryEvent, ...] = _EVENTS.validate_python(data)
     return found
+
+
+def read_events(name: str, line: str, data: Any) -> tuple[HistoryEvent, ...]:
+    """Return the events of a row; those that are not known here as one with their line (FLT-12)."""
+    found: tuple[HistoryEvent, ...] = ()
+    with suppress(ValidationError):
+        found = from_data(data)
+    return found or (events.UnknownEvent(name=name, words=line),)

@@ -11,7 +11,15 @@ from pydantic import Field
 
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
-from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
+from engine.domain.causes import Cause, Code
+from engine.domain.errors import (
+    AppError,
+    CausedError,
+    InvalidError,
+    RefusedError,
+    UnknownOrderError,
+    UnreadableRowError,
+)
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
 from engine.domain.orders import OrderAggregate
 from engine.features.external_events import decide
@@ -22,7 +30,6 @@ from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.unit_of_work import UnitOfWork
-from engine.words.errors import words_of_error
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +89,9 @@ class ExternalEventInbox:
             if message.again < MAX_REDELIVERIES:
                 await self.bus.send([message.schedule_redelivery(self.clock())])
                 return
-            await self._reject(message, body, words_of_error(not_loaded), arrival)
+            await self._reject(message, body, _why(message, not_loaded), arrival)
         except (InvalidError, RefusedError) as fault:
-            await self._reject(message, body, words_of_error(fault), arrival)
+            await self._reject(message, body, _why(message, fault), arrival)
 
     async def _record(self, message: QueuedEvent) -> None:
         def record(order: OrderAggregate, now: datetime) -> Transition | None:
@@ -96,11 +103,22 @@ class ExternalEventInbox:
             about = {"order_id": message.order_id, "step": message.step}
             log.info("customers.answered", extra=about)
 
-    async def _reject(self, message: QueuedEvent, body: bytes, why: str, arrival: Arrival) -> None:
+    async def _reject(
+        self, message: QueuedEvent, body: bytes, why: Cause, arrival: Arrival
+    ) -> None:
         # Why is in the poison row alone: it may repeat what the sender or another outsider wrote.
         about = {"order_id": message.order_id, "step": message.step}
         log.warning("customers.answer_rejected", extra=about)
         await self.poison.put(ANSWERS, body, why, arrival, message.order_id)
+
+
+def _why(message: QueuedEvent, error: AppError) -> Cause:
+    match error:
+        case CausedError():
+            return error.cause
+        case InvalidError():
+            return Cause(Code.MESSAGE_INVALID, {"faults": error.faults})
+    return Cause(Code.ORDER_UNKNOWN, {"order": message.order_id})
 
 
 def external_event_functions(inbox: ExternalEventInbox) -> func.Blueprint:

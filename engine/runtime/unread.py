@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, OtherVersionError
 from engine.domain.messages import AnyAttempt, BusMessage, decode, schedule_redelivery
 from engine.ports import Bus, Clock
@@ -41,8 +42,9 @@ class UnreadableMessageHandler:
         """
         again = self._again(message) if isinstance(fault, OtherVersionError) else None
         if again is None:
+            why = Cause(Code.MESSAGE_INVALID, {"faults": fault.faults})
             await self.poison.put(
-                message.queue, message.body, str(fault), message.arrival, message.correlation_id
+                message.queue, message.body, why, message.arrival, message.correlation_id
             )
             return
         log.warning("bus.left_to_newer", extra={"queue": message.queue, "why": str(fault)})

@@ -14,7 +14,7 @@ from engine.storage.tables import (
 )
 
 PARTITION = "conditions"
-FORM = RowMapper(Condition, texts=("orders",))
+FORM = RowMapper(Condition, texts=("orders", "reason"))
 
 Known = tuple[Condition, str]
 """A condition, and the ETag of its row."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeVar
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import AwareDatetime
 
 from engine.concurrency import reached, run_all, settle_all
 from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition, acted_row
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError, UnreadableRowError
-from engine.domain.events import HistoryEvent, UnknownEvent
-from engine.domain.history import from_data, to_data
+from engine.domain.history import read_events, to_data
 from engine.domain.keys import (
     ABOUT_ORDER,
     bucket_of,
@@ -73,7 +72,7 @@ ORDER = RowMapper(Order, texts=("payload", "key_rows"), order_id="OrderID")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryRow:
-    """An entry of the history as it is kept: its events as data, and in words for readers."""
+    """An entry of the history as it is kept: its events as data, and as a line for readers."""
 
     at: AwareDatetime
     actor: str
@@ -148,11 +147,7 @@ def _history_columns(entry: HistoryEntry) -> Columns:
 
 
 def _history_entry(row: HistoryRow) -> HistoryEntry:
-    """Return the entry; events that are not known here keep their words (FLT-12)."""
-    events: tuple[HistoryEvent, ...] = ()
-    with suppress(ValidationError):
-        events = from_data(row.data)
-    events = events or (UnknownEvent(name=row.event, words=row.detail),)
+    events = read_events(row.event, row.detail, row.data)
     return HistoryEntry(at=row.at, actor=row.actor, events=events, change_id=row.change_id)
 
 

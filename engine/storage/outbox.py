@@ -1,6 +1,7 @@
 """The outbox: alerts and notices that are still to be sent, in the work index (ALR-1, ALR-2).
 
-A row is written with its transition, and removed once it was sent. Its key has the time from which
+A row is written with its transition, and removed once it was sent. It holds causes, which are put
+into words when it is sent (`engine.words.alerts`). Its key has the time from which
 on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
 """
 
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
+from typing import Any
 
 from engine.alerts import events as alerts
 from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
@@ -29,7 +31,6 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.features.external_events.notifications import operator_events
 from engine.storage import external_events
 from engine.storage.tables import RowMapper
-from engine.words.causes import words_of
 
 EVENT = RowMapper(OperatorEvent, texts=("data",))
 
@@ -66,13 +67,13 @@ def notices_of(
             queue=after.reply_to,
             message_id=notice_id,
             correlation_id=after.order_id,
-            body=json.dumps(body, ensure_ascii=False),
+            body=json.dumps(body, ensure_ascii=False, default=dict),
         )
 
 
 def _events(
     before: OrderAggregate | None, after: OrderAggregate, entry: HistoryEntry
-) -> Iterator[tuple[str, dict[str, str | None]]]:
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the events of notices, each with its further fields."""
     has_begun = before is not None and any(step.counts.attempts for step in before.steps)
     for event in entry.events:
@@ -91,8 +92,7 @@ def _events(
             case OrderProcessed():
                 yield _notice_of(OrderStatus.PROCESSED), {}
             case OrderEnded(outcome=outcome, cause=cause):
-                reason = words_of(cause) if cause else None
-                yield _notice_of(OrderStatus(outcome)), {"reason": reason}
+                yield _notice_of(OrderStatus(outcome)), {"reason": cause and cause.as_json()}
 
 
 def _notice_of(end: OrderStatus) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError, UnknownMessageError, UnreadableRowError
 from engine.storage.tables import Columns, Delete, Insert, RowMapper, Stored, Table, columns_of
 
@@ -34,7 +35,7 @@ class PoisonMessage:
     message_id: str
     """Its id within its queue, which sorts by the time of arrival."""
     body: bytes
-    reason: str
+    reason: Cause
     at: AwareDatetime
     """The time of its arrival on the queue."""
     correlation_id: str | None = None
@@ -53,7 +54,7 @@ PART = 32_000
 
 MAX_REASON_CHARACTERS = 4000
 
-FORM = RowMapper(PoisonMessage, correlation_id="CorrelationID")
+FORM = RowMapper(PoisonMessage, texts=("reason",), correlation_id="CorrelationID")
 ELSEWHERE = {"Source", "MessageId", "Body"}
 """The columns whose values are in the row's keys, or in numbered columns."""
 
@@ -78,7 +79,7 @@ class PoisonStore:
         self,
         source: str,
         body: bytes,
-        reason: str,
+        reason: Cause,
         arrival: Arrival,
         correlation_id: str | None = None,
     ) -> None:
@@ -87,7 +88,7 @@ class PoisonStore:
             source=source,
             message_id=id_of(source, body, arrival),
             body=body[:MAX_BODY_BYTES],
-            reason=reason[:MAX_REASON_CHARACTERS].encode(errors="replace").decode(),
+            reason=_fitting(reason),
             at=arrival.at,
             correlation_id=correlation_id,
             shortened=len(body) > MAX_BODY_BYTES,
@@ -121,6 +122,21 @@ class PoisonStore:
         return len(old)
 
 
+def _fitting(reason: Cause) -> Cause:
+    """Return the reason with texts that a row can hold: of a list as many as there is room for."""
+    room = MAX_REASON_CHARACTERS
+
+    def cut(fact: Any) -> Any:
+        nonlocal room
+        if isinstance(fact, str):
+            shown = fact[:room].encode(errors="replace").decode()
+            room -= len(shown)
+            return shown
+        return [cut(part) for part in fact if room] if isinstance(fact, list) else fact
+
+    return Cause(reason.code, {name: cut(fact) for name, fact in reason.facts.items()})
+
+
 def _columns(message: PoisonMessage) -> Columns:
     columns = FORM.columns(message)
     return {name: columns[name] for name in columns.keys() - ELSEWHERE} | dict(_parts(message.body))
@@ -138,7 +154,8 @@ def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
     try:
         return _message(source, stored)
     except (UnreadableRowError, LookupError, ValueError, TypeError) as fault:
-        reason = f"its row cannot be read: {type(fault).__name__}"
+        facts = {"row": stored.key, "error": type(fault).__name__}
+        reason = Cause(Code.ROW_UNREADABLE, facts)
         at = datetime.fromtimestamp(0, UTC)
         left = _left_of_body(stored.row)
         return PoisonMessage(

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.domain.causes import Cause, Code, cause_in
 from engine.words.catalogue import text, texts
-from engine.words.values import all_of, clock, names_of
+from engine.words.values import TO_THE_MINUTE, all_of, clock, names_of
 
 Facts = Mapping[str, Any]
 
@@ -51,6 +51,7 @@ _VARIANTS: Mapping[Code, Callable[[Facts], str]] = {
     Code.KEY_FORGOTTEN: _undo,
     Code.KEYS_FORGOTTEN: _undo,
     Code.PROVIDER_GONE: _undo,
+    Code.FAILED_TOO_OFTEN: lambda facts: ".detail" if facts["detail"] else "",
     Code.CANCELLED: lambda facts: ".customer" if facts["by"] == "customer" else ".operator",
     Code.UNDO_REQUESTED_ALREADY: lambda facts: ".stopped" if facts["has_stopped"] else "",
     Code.NOT_IN_ERROR: _action,
@@ -64,7 +65,7 @@ def _values(facts: Facts) -> dict[str, Any]:
     """Return the facts as texts have them."""
     known = {name: _FORMS[name](fact) for name, fact in facts.items() if name in _FORMS}
     more = {
-        "all_steps": all_of(facts["steps"]) if "steps" in facts else "",
+        "all_steps": all_of(steps) if isinstance(steps := facts.get("steps"), list) else "",
         "last_answer": last_answer(str(facts.get("fault") or "")),
     }
     return {**facts, **more, **known}
@@ -88,10 +89,10 @@ def _needed(fact: Mapping[str, list[str]]) -> str:
 _FORMS: Mapping[str, Callable[[Any], str]] = {
     "detail": lambda fact: str(fact) or text("cause.no-reason"),
     "faults": "; ".join,
-    "known_until": _time,
+    "known_until": lambda fact: f"{datetime.fromisoformat(fact):{TO_THE_MINUTE}}",
     "needed": _needed,
     "state": lambda fact: texts().get(f"state.{fact}", fact),
-    "steps": names_of,
+    "steps": lambda fact: fact if isinstance(fact, str) else names_of(fact),
     "until": _time,
     "why": _why,
 }

@@ -70,6 +70,7 @@ def _settled(event: events.StepSettled) -> str:
 
 
 _VARIANTS: Mapping[type[HistoryEvent], Callable[[Any], str]] = {
+    events.ActionTaken: lambda event: "" if event.note else ".customer",
     events.Submitted: lambda event: ".later" if event.not_before else "",
     events.StepStarted: _step_started,
     events.ExternalEventRecorded: lambda event: "" if event.attempt else ".early",

@@ -8,6 +8,7 @@ from engine.words.catalogue import text
 
 CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 """The format of a time in words."""
+TO_THE_MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 def clock(time: datetime) -> str:

@@ -7,18 +7,16 @@ from datetime import datetime, timedelta
 from engine.alerts.digests import Digest, DigestEntry, DigestStatus, clean
 from engine.alerts.events import (
     HELD,
-    NOTICE_GIVEN_UP,
     OVERDUE,
-    STALLED,
     SUBMISSION_REJECTED,
     WAITING,
-    WORKFLOW_CHANGED,
 )
 from engine.decisions.transitions import OperatorEvent
-from engine.domain import statuses as life
 from engine.domain.keys import ABOUT_ORDER
 from engine.storage.alert_log import revision_of
 from engine.storage.notifications import ChannelState
+from engine.words.alerts import title_of
+from engine.words.digests import subject_of
 
 MAX_ENTRIES = 20
 """How many alerts a digest lists; of the others it gives the number."""
@@ -32,14 +30,6 @@ SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=1)
 MAX_TEXT, MAX_NAME = 300, 100
 """The longest reason or advice, and the longest name, in characters."""
 
-TITLES: Mapping[str, str] = {
-    life.ORDER_FAILED: "An order failed",
-    life.ORDER_UNDONE: "An order was undone",
-    SUBMISSION_REJECTED: "A submission was refused",
-    NOTICE_GIVEN_UP: "Notices to a sender were given up",
-    WORKFLOW_CHANGED: "A workflow was changed without a new version",
-    STALLED: "Something stands still",
-}
 LISTS: Mapping[str, str] = {WAITING: "Pending", OVERDUE: "Processing", HELD: "Held"}
 """The list of the console that has the orders of a condition."""
 
@@ -120,7 +110,7 @@ def _entry(event: OperatorEvent, places: Places) -> DigestEntry:
         if isinstance(status, str) and status in {*DigestStatus}
         else DigestStatus.NEW,
         needs_action=needs_action(event),
-        title=TITLES.get(event.type, clean(event.type, MAX_NAME)),
+        title=clean(title_of(event.type), MAX_NAME),
         about=clean(event.subject, MAX_NAME),
         reason=clean(str(data.get("reason") or ""), MAX_TEXT),
         advice=clean(advice, MAX_TEXT),
@@ -196,7 +186,7 @@ def ended(
         message = {
             "id": digest.id,
             "at": now.isoformat(),
-            "subject": digest.subject,
+            "subject": subject_of(digest),
             "entries": len(digest.entries) + digest.others,
             "outcome": outcome,
         }

@@ -12,6 +12,7 @@ from engine.domain.work_index import IndexRow
 from engine.ports import Bus, Clock, EventPublisher
 from engine.storage import outbox
 from engine.storage.orders import OrderStore
+from engine.words.alerts import event_in_words, notice_in_words
 from operations.alerts import rules
 from operations.alerts.rules import Delivery
 
@@ -115,7 +116,8 @@ class Relay:
         """Publish the events in one batch; if that is refused, each by itself."""
         if not events:
             return []
-        (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
+        in_words = [event_in_words(event) for _, event in events]
+        (fault,) = await settle_all([self.publisher.publish(in_words)])
         if fault and len(events) > 1 and not rules.is_silence(fault):
             alone = await run_all(self._publish([event]) for event in events)
             return [delivery for (delivery,) in alone]
@@ -124,7 +126,8 @@ class Relay:
     async def _to_senders(self, _bucket: str, waiting: Sequence[Waiting]) -> list[Delivery]:
         """Send each notice by itself; the bus gathers those for one queue."""
         notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
-        faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)
+        sending = (self.bus.send([notice_in_words(notice)]) for _, notice in notices)
+        faults = await settle_all(sending, at_most=PAGE)
         return [(row, fault) for (row, _), fault in zip(notices, faults, strict=True)]
 
     async def _not_sent(

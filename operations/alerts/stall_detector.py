@@ -15,6 +15,7 @@ from engine.alerts import events as alerts
 from engine.alerts.conditions import MAX_ORDERS, Condition, ConditionStatus, StallFinding
 from engine.concurrency import results_of, settle_all
 from engine.domain import keys, work_index
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.ports import Clock, TextQueue
@@ -148,7 +149,7 @@ class StallDetector:
     ) -> Iterator[StallFinding]:
         for agent, since in silent.items():
             if now - since > self.pending_alert_after:
-                reason = f"nobody takes the requests to {agent}"
+                reason = Cause(Code.REQUESTS_NOT_TAKEN, {"agent": agent})
                 yield StallFinding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=since)
 
     def _agents_paused_for_long(
@@ -156,7 +157,7 @@ class StallDetector:
     ) -> Iterator[StallFinding]:
         for agent, pause in paused.items():
             if now - pause.at > LONGEST_STANDSTILL:
-                reason = f"{agent} is paused for long: resume it"
+                reason = Cause(Code.PAUSED_FOR_LONG, {"agent": agent})
                 yield StallFinding(
                     key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=pause.at
                 )
@@ -170,14 +171,14 @@ class StallDetector:
             missed = now - await self.sweeps.missed_since(last, now)
             if missed < min(self.sweep_alert_after, LONGEST_START):
                 return []
-        return [StallFinding(key=alerts.SUPERVISOR, reason="no supervisor sweeps", since=since)]
+        return [StallFinding(key=alerts.SUPERVISOR, reason=Cause(Code.NO_SWEEP), since=since)]
 
     async def _submissions(self, now: datetime) -> list[StallFinding]:
         """Return whether submissions wait: those that no customer's call put there, too."""
         head = await self.submissions.oldest()
         if head is None or now - head <= self.pending_alert_after:
             return []
-        reason = "submissions wait in their queue"
+        reason = Cause(Code.SUBMISSIONS_WAIT)
         return [StallFinding(key=alerts.SUBMISSIONS, reason=reason, since=head)]
 
     async def _not_recovered(self, bucket: str, now: datetime) -> list[StallFinding]:
@@ -185,13 +186,12 @@ class StallDetector:
         late = now - self.pending_alert_after
         rows = await self._listed(bucket, *work_index.overdue(late))
         rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.WAITING))
-        reason = "they are overdue, and nobody could recover them"
-        return list(_of_orders(alerts.OVERDUE, reason, rows))
+        return list(_of_orders(alerts.OVERDUE, Code.NOT_RECOVERED, rows))
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[StallFinding]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
         rows = await self._listed(bucket, *work_index.held_before(now - LONGEST_STANDSTILL))
-        return list(_of_orders(alerts.HELD, "they are held for long: release them", rows))
+        return list(_of_orders(alerts.HELD, Code.HELD_FOR_LONG, rows))
 
     async def _listed(self, bucket: str, start: str, end: str) -> list[IndexRow]:
         """Return the first rows of a list that have an order id and a readable time."""
@@ -227,7 +227,11 @@ class StallDetector:
             etag = await self.conditions.put(condition, etag)
             if condition.reported < condition.revision:
                 event = alerts.stalled(condition)
-                why = {"what": condition.key, "why": condition.reason, "count": condition.count}
+                why = {
+                    "what": condition.key,
+                    "why": str(condition.reason.code),
+                    "count": condition.count,
+                }
                 log.log(LEVELS[condition.status], "stall_detector.stalled", extra=why)
                 bucket = keys.spread_over(self.store.buckets, condition.key)
                 await self.store.announce(bucket, event)
@@ -262,17 +266,17 @@ def _waiting(rows: Iterable[IndexRow]) -> Iterator[StallFinding]:
         by_need.setdefault(_needs(row), []).append(row)
     for need, late in by_need.items():
         key = f"{alerts.WAITING}/{need}" if need else alerts.WAITING
-        yield from _of_orders(key, "they may be claimed, and are not", late)
+        yield from _of_orders(key, Code.NOT_CLAIMED, late)
 
 
-def _of_orders(key: str, reason: str, rows: Sequence[IndexRow]) -> Iterator[StallFinding]:
+def _of_orders(key: str, reason: Code, rows: Sequence[IndexRow]) -> Iterator[StallFinding]:
     """Yield one finding for the orders of these rows, if there are any."""
     if rows:
         oldest = sorted(rows, key=work_index.since)
         orders = tuple(dict.fromkeys(row.order_id for row in oldest))
         yield StallFinding(
             key=key,
-            reason=reason,
+            reason=Cause(reason),
             since=work_index.since(oldest[0]),
             count=len(orders),
             orders=orders[:MAX_ORDERS],

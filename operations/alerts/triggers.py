@@ -6,6 +6,7 @@ from functools import partial
 import azure.functions as func
 
 from engine.decisions.transitions import OperatorEvent
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError
 from engine.features.external_events.notifications import NEWS
 from engine.runtime.functions import (
@@ -48,7 +49,8 @@ def alert_functions(
         try:
             alert = read(body)
         except InvalidError as fault:
-            await poison.put(QUEUE, body, str(fault), arrival)
+            why = Cause(Code.MESSAGE_INVALID, {"faults": fault.faults})
+            await poison.put(QUEUE, body, why, arrival)
         else:
             if alert.type not in NEWS:  # they are for others who subscribe
                 await alert_log.record(alert, channels_of(alert))

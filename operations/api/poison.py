@@ -18,13 +18,11 @@ from engine.features.external_events.callback_urls import masked
 from engine.http.models import View
 from engine.ports import Bus, TextQueue
 from engine.storage.poison import PoisonMessage, PoisonStore
+from engine.words.causes import words_of
 from operations.api.requests import KEY, OperatorRequest, PoisonPage
 from operations.api.views import cut
 
 log = logging.getLogger(__name__)
-
-GIVEN_UP = "it failed too often"
-"""The reason of a message that the platform has given up."""
 
 MAX_CHARACTERS_SHOWN = 4000
 MAX_COUNTED = 100
@@ -53,7 +51,7 @@ class PoisonView(View):
 
     queue: Annotated[str, Field(validation_alias="source")]
     id: Annotated[str, Field(validation_alias="message_id")]
-    reason: str
+    reason: Annotated[str, BeforeValidator(words_of)]
     at: datetime
     body: Annotated[str, BeforeValidator(shown)]
 

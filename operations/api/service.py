@@ -8,8 +8,6 @@ from functools import partial
 from itertools import starmap
 from typing import Any
 
-from pydantic import ValidationError
-
 from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.actions.action import OperatorCommand
@@ -153,8 +151,8 @@ class OperatorService:
         entries, unreadable = [], []
         for row in rows:
             try:
-                entries.append(ActedView.model_validate({**row.data, "OrderId": row.order_id}))
-            except ValidationError:
+                entries.append(ActedView.of(row))
+            except ValueError:  # also of pydantic
                 unreadable.append(row.key)
         return AuditList(entries=entries, unreadable=unreadable, continuation=continuation)
 

@@ -10,6 +10,7 @@ from functools import partial
 import azure.functions as func
 
 from engine.decisions.operator_actions import ACTIONS, RUNS, AnyAction
+from engine.domain.causes import Cause, Code
 from engine.domain.messages import DEAD_LETTERS
 from engine.http.openapi import Route
 from engine.runtime.functions import (
@@ -30,7 +31,7 @@ from operations.api.external_events import ExternalEventService, external_event_
 from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.overview import OverviewService
-from operations.api.poison import GIVEN_UP, PoisonService, source_of
+from operations.api.poison import PoisonService, source_of
 from operations.api.requests import OperatorRequest, act_request
 from operations.api.retention import RetentionService
 from operations.api.runs import Ran, RunService
@@ -163,15 +164,21 @@ def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> 
         arg_name="message", queue_name=f"{queue}-poison", connection="StateStorage"
     )
     async def keep(message: func.QueueMessage) -> None:
-        kept = partial(poison.put, queue, message.get_body(), GIVEN_UP, on_storage_queue(message))
+        kept = partial(
+            poison.put, queue, message.get_body(), given_up(""), on_storage_queue(message)
+        )
         await retry_while_unavailable(name, kept)
 
 
-def _reason(properties: Mapping[str, object]) -> str:
+def given_up(detail: str) -> Cause:
+    """Return the reason of a message that the platform has given up."""
+    return Cause(Code.FAILED_TOO_OFTEN, {"detail": detail})
+
+
+def _reason(properties: Mapping[str, object]) -> Cause:
     """Return why the bus gave a message up: Azure shows it as application properties alone."""
     texts = [properties.get(name) for name in ("DeadLetterReason", "DeadLetterErrorDescription")]
-    known = ", ".join(str(text) for text in texts if text)
-    return f"{GIVEN_UP}: {known}" if known else GIVEN_UP
+    return given_up(", ".join(str(text) for text in texts if text))
 
 
 def _bind_dead_letters(triggers: Functions, queues: Iterable[str], poison: PoisonStore) -> None:

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AliasGenerator,
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel, to_pascal
@@ -19,11 +18,12 @@ from engine.decisions.lists import state_in, status_in, summary
 from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
-from engine.domain.causes import cause_in
+from engine.domain.causes import Cause, Code, cause_in
 from engine.domain.errors import InvalidError
 from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
-from engine.domain.history import name_of, to_data
+from engine.domain.history import name_of, read_events, to_data
 from engine.domain.keys import key_in, made_at
+from engine.domain.messages import json_in
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import STATES, LateEffectsPossible, State, Wait
 from engine.domain.statuses import Direction, Outcome, ProcessState, StepState
@@ -34,12 +34,16 @@ from engine.features.external_events.decide import why_closed
 from engine.features.external_events.steps import without_personal_data
 from engine.http.models import View
 from engine.storage.orders import OrderStore
+from engine.words.catalogue import text
 from engine.words.causes import words_of
-from engine.words.history import words_of_event
+from engine.words.history import in_words, words_of_event
 from operations.api.vocabulary import ACCEPTED
 
 WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)
 """The states in which a step waits; the last one is of an undo alone."""
+
+MAX_SHOWN = 200
+"""Maximum number of characters of a step's last answer in a list."""
 
 Listed = TypeVar("Listed")
 
@@ -204,8 +208,8 @@ def _undone_because(events: Iterable[HistoryEvent]) -> str | None:
         match event:
             case UndoRequested():
                 reason = words_of_event(event)
-            case ActionTaken(action=Action.CANCEL, note=note):
-                reason = f"cancelled: {note}"
+            case ActionTaken(action=Action.CANCEL):
+                reason = text("order.cancelled", note=words_of_event(event))
     return reason
 
 
@@ -299,7 +303,7 @@ def _entry(entry: HistoryEntry) -> EntryView:
         at=entry.at,
         actor=entry.actor,
         event=entry.event,
-        detail=entry.detail,
+        detail=in_words(entry.events),
         events=list(_events(entry.events)),
     )
 
@@ -367,7 +371,7 @@ def listed(row: IndexRow, state: str) -> ListedOrder:
     """Return an order as this list shows it; an unreadable row is shown as such."""
     try:
         return _listed(row.order_id, row.data)
-    except ValidationError:
+    except ValueError:  # also of pydantic
         return ListedOrder(
             order_id=row.order_id,
             process_state=state_in(state),
@@ -375,15 +379,39 @@ def listed(row: IndexRow, state: str) -> ListedOrder:
             priority=Priority.NORMAL,
             workflow="unknown",
             situation=status_in(state),
-            reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
+            reason=words_of(_unreadable(row)),
             updated_at=None,
             placed_at=made_at(row.order_id),
             in_list=state,
         )
 
 
+def _unreadable(row: IndexRow) -> Cause:
+    if row.fault:
+        return Cause(Code.ROW_UNREADABLE, {"row": row.key, "error": row.fault})
+    return Cause(Code.ROW_NOT_OF_LIST, {"row": row.key})
+
+
 def _listed(order_id: str, shown: Mapping[str, Any]) -> ListedOrder:
-    return ListedOrder.model_validate({**shown, "OrderId": order_id, "PlacedAt": made_at(order_id)})
+    """Return the order; raises ValueError if its columns cannot be read."""
+    last_answer = _words_in(shown.get("LastAnswer"))
+    own = {
+        "OrderId": order_id,
+        "PlacedAt": made_at(order_id),
+        "Reason": _words_in(shown.get("Reason")),
+        "LastAnswer": last_answer and last_answer[:MAX_SHOWN],
+    }
+    return ListedOrder.model_validate({**shown, **own})
+
+
+def _words_in(column: Any) -> str | None:
+    """Return the words of the cause in a column; raises ValueError if it has none."""
+    if column is None:
+        return None
+    try:
+        return words_of(cause_in(json_in(column)))
+    except (LookupError, TypeError, AttributeError) as fault:
+        raise ValueError("expected a cause") from fault
 
 
 class OrderList(View):
@@ -407,6 +435,15 @@ class ActedView(View):
     operator: Annotated[str, Field(validation_alias="Actor")]
     event: str
     detail: str
+
+    @classmethod
+    def of(cls, row: IndexRow) -> Self:
+        """Return what the row lists; raises ValueError if it cannot be read."""
+        data = row.data
+        detail = in_words(
+            read_events(str(data.get("Event")), str(data.get("Detail")), json_in(data.get("Data")))
+        )
+        return cls.model_validate({**data, "OrderId": row.order_id, "Detail": detail})
 
 
 class AuditList(View):

@@ -226,7 +226,7 @@ def _order_term(status: str, info: StatusInfo) -> OrderTerm:
 
 def _step_term(state: StepState, meaning: StepMeaning) -> StepTerm:
     return StepTerm(
-        word=text(f"state.{state}"),
+        word=text(f"step-state.{state}"),
         mark=meaning.mark,
         may_be_tried_again=meaning.may_be_tried_again,
     )

@@ -7,7 +7,9 @@ import pytest
 from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import InvalidError
+from engine.domain.history import to_data
 from engine.domain.keys import bucket_of
+from engine.domain.messages import json_text
 from engine.storage.orders import of_transition
 from engine.storage.tables import Put
 from operations.api.requests import AuditPage, OperatorRequest
@@ -74,7 +76,13 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
         assert len(rows) == count
     (row,) = (acted.row for acted in of_transition(held)[1] if acted.key.startswith("_acted|"))
     assert row.key.endswith(f"|{ORDER_ID}|{held.after.version}")
-    recorded = {"At": NOW, "Actor": "operator/grace", "Event": "held", "Detail": held.entry.detail}
+    recorded = {
+        "At": NOW,
+        "Actor": "operator/grace",
+        "Event": "held",
+        "Detail": held.entry.detail,
+        "Data": json_text(to_data(held.entry.events)),
+    }
     assert (row.order_id, row.data) == (ORDER_ID, recorded)
 
 

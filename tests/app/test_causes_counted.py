@@ -84,7 +84,7 @@ def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
     refused = answer(outcome="failed", detail="Karte abgelehnt", type="card_error", code="expired")
     order = scheduler.receive(claimed(), refused, NOW).after
     assert summary(order)["Cause"] == "refused: card_error expired"
-    assert summary(order)["Reason"] == "Karte abgelehnt"
+    assert "Karte abgelehnt" in summary(order)["Reason"]
 
 
 def test_orders_whose_rows_cannot_be_read_are_listed_one_by_one():

@@ -9,6 +9,7 @@ from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
 from engine.storage.agent_health import AttemptFault
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
 from tests.support.acting import alerts_of
@@ -62,8 +63,8 @@ def test_a_step_that_is_given_up_names_the_last_report_of_its_agent():
     why = Cause(Code.THRESHOLD_REACHED, facts)
     assert (change.after.outcome, change.after.cause) == (Outcome.FAILED, why)
     assert change.after.step("payment").cause == why
-    assert alerts_of(change)[0].data["reason"] == words_of(why)
-    assert change.entry.detail == f"payment: {words_of(why)}"
+    assert alerts_of(change)[0].data["reason"] == why.as_json()
+    assert in_words(change.entry.events) == f"payment: {words_of(why)}"
 
 
 def late(fault=""):
@@ -75,14 +76,16 @@ def late(fault=""):
 def test_every_time_out_has_the_reports_of_that_attempt():
     """Nothing of the attempt before: then the service may have been away, and now the agent."""
     assert (
-        failing(DOWN).entry.detail
+        in_words(failing(DOWN).entry.events)
         == f"payment timed out, failure 1 of {THRESHOLD}; last answer: {DOWN}"
     )
     assert failing(DOWN).after.step("payment").cause == late(DOWN)
-    assert failing(DOWN, None).entry.detail == f"payment timed out, failure 2 of {THRESHOLD}"
+    assert (
+        in_words(failing(DOWN, None).entry.events) == f"payment timed out, failure 2 of {THRESHOLD}"
+    )
     assert failing(DOWN, None).after.step("payment").cause == late()
     assert (
-        failing("no answer: refused").entry.detail
+        in_words(failing("no answer: refused").entry.events)
         == "payment timed out, failure 1 of 3; no answer: refused"
     )
 

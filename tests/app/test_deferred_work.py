@@ -27,6 +27,7 @@ from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.external_events.decide import ExternalEvent, recorded
 from engine.features.key_generations import is_forgotten
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
 from testkit.memory import in_memory
@@ -184,7 +185,7 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     assert step.state == Deferred(NOW + PAUSE)
     assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=NOW + WITHIN)
     expected = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
-    assert change.entry.detail.startswith(expected)
+    assert in_words(change.entry.events).startswith(expected)
     assert change.entry.events[0].attempt == step.counts.attempts
 
 
@@ -239,7 +240,7 @@ def test_after_that_it_is_a_time_out_and_the_reason_says_so():
             order, now, begun_by(now, "payment", faults=(fault_of_all(OVERDUE),))
         )
         order = PATIENT.claim(change.after, change.after.derived.not_before or now).after
-    assert change.entry.detail.startswith(
+    assert in_words(change.entry.events).startswith(
         f"payment timed out, failure 2 of 3; last answer: {OVERDUE}"
     )
     now = timed_out(order)

@@ -13,6 +13,7 @@ from engine.domain.orders import InError, OrderAggregate, Processed
 from engine.domain.states import Failed, Undoing, Undone
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import MAX_KEPT
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support.acting import cancel, resubmit
 from tests.support.builders import (
@@ -67,7 +68,9 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
         again = REMEMBERS.claim(resubmit(order, REQUEST, NOW).after, NOW)
         request = request_in(again)
         assert (request.idempotency_key, request.attempt) == (f"{KEY}:{number}", number + 1)
-        assert f"payment attempt {number + 1} of round {number + 1} started" in again.entry.detail
+        assert f"payment attempt {number + 1} of round {number + 1} started" in in_words(
+            again.entry.events
+        )
         step = again.after.step("payment")
         assert step.effect == NotDone(key=step.key)
         assert step.key.generation == number

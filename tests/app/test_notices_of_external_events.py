@@ -17,6 +17,7 @@ from engine.storage.alert_log import AlertLog
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, state_key
 from engine.storage.tables import Replace
+from engine.words.history import in_words
 from operations.alerts.triggers import alert_functions
 from operations.api.external_events import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
@@ -99,7 +100,7 @@ def test_the_sender_gets_the_link_with_every_notice():
     entry = next(
         entry
         for entry in environment._world.run(environment._world.engine.store.history(order.id))
-        if "awaited" in entry.detail
+        if "awaited" in in_words(entry.events)
     )
     notices = [
         json.loads(notice.body)

@@ -12,6 +12,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from engine.workflow import CONTINUE, UNDO, Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS
@@ -106,7 +107,7 @@ def test_nothing_goes_on_without_a_step_once_the_order_goes_back():
     """A step that is refused then is undone like any other that was tried."""
     case = Case(*BUYING).claim().done("pay")
     case.took(cancel(case.order, BY_GRACE, case.now)).refused("points")
-    assert "goes on without" not in case.changes[-1].entry.detail
+    assert "goes on without" not in in_words(case.changes[-1].entry.events)
     assert "points" in undo_requested(case)
 
 

@@ -13,6 +13,7 @@ from engine.domain.orders import Processing
 from engine.domain.states import Running, UnderWay
 from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure, Priority
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
 from tests.support.builders import (
@@ -125,7 +126,7 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
     cancelled = operator_rules.cancel(rules.claim(order, NOW).after, GRACE, NOW + seconds(1))
     change = supervisor.recover(cancelled.after, NOW + seconds(7))
     assert (change.after.derived.not_before, woken(change)) == (None, [ORDER_ID])
-    assert "; cooldown" not in change.entry.detail
+    assert "; cooldown" not in in_words(change.entry.events)
     assert rules.claim(change.after, NOW + seconds(7)).after.outcome is Outcome.UNDONE
 
 
@@ -361,7 +362,7 @@ def test_a_step_that_found_no_capacity_begins_beside_those_that_run():
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
     change = replace(rules, instance="s2").claim(processing, NOW + seconds(2))
     after, entry = change.after, change.entry
-    assert (entry.event, entry.detail) == ("step-started", "other attempt 1 started")
+    assert (entry.event, in_words(entry.events)) == ("step-started", "other attempt 1 started")
     assert after.state == Processing("s2")
     assert after.derived.locked_by == "s2"
     assert after.derived.complete_by == NOW + TIMEOUT

@@ -24,6 +24,7 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support import acting as operator_rules
 from tests.support.acting import alerts_of
@@ -83,8 +84,8 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     assert (pay.state, pay.effect) == (Failed(why), NothingSent())
     assert (pay.counts.attempts, after.failures) == (0, 0)
     data = alerts_of(change)[0].data
-    assert (data["step"], data["reason"]) == ("pay", words_of(why))
-    assert change.entry.detail == f"pay: {words_of(why)}"
+    assert (data["step"], data["reason"]) == ("pay", why.as_json())
+    assert in_words(change.entry.events) == f"pay: {words_of(why)}"
 
 
 @pytest.mark.proves("SCH-8")
@@ -131,7 +132,7 @@ def test_no_other_step_begins_beside_one_whose_request_cannot_be_made():
     assert change.messages == ()
     assert kinds(change.after) == [Completed, Running, Failed, Waiting]
     assert change.after.state == Processing("s1")
-    assert "step pay: request failed" in change.entry.detail
+    assert "step pay: request failed" in in_words(change.entry.events)
     ended = rules.receive(change.after, answer("runs", result={}), NOW)
     assert ended.after.state == InError(Outcome.FAILED)
 
@@ -174,7 +175,7 @@ def test_a_step_that_its_workflow_does_not_have_has_failed_and_says_so():
     why = Cause(Code.STEP_REMOVED, removed)
     note = rules.receive(running, answer("approve", result={}), NOW)
     assert isinstance(note, Note)
-    assert note.entry.detail == words_of(why)
+    assert in_words(note.entry.events) == words_of(why)
     assert rules.claim(order, NOW).after.cause == why
     expired = supervisor.recover(running, NOW + seconds(7)).after
     assert rules.claim(expired, NOW + seconds(7)).after.cause == why

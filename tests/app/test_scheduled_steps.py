@@ -19,6 +19,7 @@ from engine.domain.states import Scheduled, UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.submitted_order import OnFailure
 from engine.storage.orders import ORDER
+from engine.words.history import in_words
 from engine.workflow import Agent, Model, Operation, Workflow, application
 from operations.cli.formatting import order_text
 from shop.business import SHOP
@@ -223,7 +224,7 @@ def test_an_order_may_be_submitted_for_a_later_time():
     assert (derived.not_before, derived.ready_since) == (TOMORROW, TOMORROW)
     assert change.messages == ()
     assert {change.after.starts_at(step) for step in change.after.steps} == {TOMORROW}
-    assert change.entry.detail.endswith("not before 2026-02-01 08:15:00 UTC")
+    assert in_words(change.entry.events).endswith("not before 2026-02-01 08:15:00 UTC")
     assert ORDER.columns(change.after.submitted)["NotBefore"] == TOMORROW
     again = recorded(notBefore=TOMORROW.isoformat()).after
     assert same_submission(change.after, again, PAYLOAD)

@@ -17,6 +17,8 @@ from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from engine.storage.bucket_reader import PAGE
 from engine.storage.poison import Arrival
+from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import read
@@ -163,7 +165,7 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     )
     (message,) = await kept(world.poison_store)
     assert message.body == body
-    assert reason in message.reason
+    assert reason in words_of(message.reason)
     assert len(await pending_events(world.store, *world.store.buckets)) == 1
 
 
@@ -286,5 +288,5 @@ async def test_the_log_says_nothing_that_a_service_or_a_person_wrote(world, capl
     await world.submitted()
     await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     await world.scheduler.receive(answer(outcome="failed", detail="declined for Ada"), "payment")
-    assert "declined for Ada" in (await world.store.history(ORDER_ID))[-1].detail
+    assert "declined for Ada" in in_words((await world.store.history(ORDER_ID))[-1].events)
     assert [line for line in caplog.records if "Ada" in str(vars(line))] == []

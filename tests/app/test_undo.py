@@ -22,6 +22,7 @@ from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessStat
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support.acting import alerts_of, cancel, resubmit, skip
 from tests.support.builders import (
@@ -376,7 +377,7 @@ def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_recorded():
     cancelled = cancel(late_effect_window(), GRACE, NOW).after
     expired = supervisor.recover(cancelled, at(6.1))
     assert expired.after.step("stock").not_before == SETTLED
-    assert expired.entry.detail == "stock timed out, failure 1 of 3"
+    assert in_words(expired.entry.events) == "stock timed out, failure 1 of 3"
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
@@ -495,7 +496,7 @@ def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
     assert order.step("shipment").state.operator_decides
     (event,) = alerts_of(change)
     assert event.data["actionRequired"] is True
-    assert event.data["reason"] == "the request is wrong: 400"
+    assert event.data["reason"]["facts"] == {"detail": "the request is wrong: 400"}
 
 
 @pytest.mark.proves("UND-1", "SCH-8")

@@ -30,6 +30,7 @@ from engine.domain.events import (
     UndoRequested,
     WorkflowChanged,
 )
+from engine.domain.messages import json_text
 from engine.domain.orders import Pending
 from engine.domain.states import BackingOff, UndoPending
 from engine.domain.statuses import Outcome
@@ -81,24 +82,25 @@ def event(event_id, kind, subject, data, at=NOW):
     return OperatorEvent(event_id=event_id, type=kind, subject=subject, at=at, data=data)
 
 
+def json_of(code, **facts):
+    """A cause as rows and alerts have it."""
+    return Cause(code, facts).as_json()
+
+
 ENDED = {
     "orderId": ORDER_ID,
     "workflow": "payment-only",
     "step": "payment",
-    "reason": "declined",
+    "reason": refusal("declined").as_json(),
     "cause": "refused: declined",
     "failureCount": 0,
     "stillToBeUndone": [],
 }
-REJECTED = asks("correct the message, which is kept as poison, and submit it again")
-RESTART = asks("set the clock of its host right, or restart it")
-SENT_NO_MORE = asks(
-    "let status-x be there and be read, or tell its owner; what was given up is not sent again"
-)
-VERSION = asks("give what was changed the next version, and put this version back as it was")
+WHY = Cause(Code.SUBMISSION_CONFLICT)
+REJECTED = asks("correct-message")
 SILENT = Condition(
     key="agents/payment",
-    reason="why",
+    reason=Cause(Code.NO_SWEEP),
     since=NOW,
     first=NOW,
     last=LATER,
@@ -112,7 +114,7 @@ ALERT_OF_SILENT = {
     "alert": f"stalled:agents/payment:{NOW.isoformat()}",
     "revision": 2,
     "condition": "agents/payment",
-    "reason": "why",
+    "reason": json_of(Code.NO_SWEEP),
     "since": NOW.isoformat(),
     "first": NOW.isoformat(),
     "last": LATER.isoformat(),
@@ -139,21 +141,21 @@ ALERTS = {
         ),
     ),
     "a submission that names an order": (
-        lambda: alerts.submission_rejected(ORDER_ID, "why", "id", NOW),
+        lambda: alerts.submission_rejected(ORDER_ID, WHY, "id", NOW),
         event(
             "id",
             alerts.SUBMISSION_REJECTED,
             f"orders/{ORDER_ID}",
-            {"orderId": ORDER_ID, "reason": "why"} | REJECTED,
+            {"orderId": ORDER_ID, "reason": WHY.as_json()} | REJECTED,
         ),
     ),
     "a submission that names none": (
-        lambda: alerts.submission_rejected(None, "why", "id", NOW),
+        lambda: alerts.submission_rejected(None, WHY, "id", NOW),
         event(
             "id",
             alerts.SUBMISSION_REJECTED,
             "orders/unknown",
-            {"orderId": None, "reason": "why"} | REJECTED,
+            {"orderId": None, "reason": WHY.as_json()} | REJECTED,
         ),
     ),
     "a notice": (
@@ -162,8 +164,11 @@ ALERTS = {
             f"{ORDER_ID}:notices:status-x",
             alerts.NOTICE_GIVEN_UP,
             f"orders/{ORDER_ID}",
-            {"orderId": ORDER_ID, "reason": "notices to status-x cannot be sent: gone"}
-            | SENT_NO_MORE,
+            {
+                "orderId": ORDER_ID,
+                "reason": json_of(Code.NOTICES_NOT_SENT, queue="status-x", error="gone"),
+            }
+            | asks("repair-queue"),
         ),
     ),
     "a workflow": (
@@ -172,7 +177,8 @@ ALERTS = {
             f"workflow:order:2:{sha256(b'a, b').hexdigest()[:12]}",
             alerts.WORKFLOW_CHANGED,
             "workflows/order",
-            {"reason": "order v2 was changed without a new version: a, b"} | VERSION,
+            {"reason": json_of(Code.WORKFLOW_CHANGED, workflow="order", version=2, steps="a, b")}
+            | asks("raise-version"),
         ),
     ),
     "something stalled": (
@@ -181,7 +187,7 @@ ALERTS = {
             f"stalled:agents/payment:{NOW.isoformat()}:2",
             alerts.STALLED,
             "agents/payment",
-            ALERT_OF_SILENT | {"status": "changed"} | asks("look at /api/health"),
+            ALERT_OF_SILENT | {"status": "changed"} | asks("look-at-health"),
         ),
     ),
     "something that stalled goes on": (
@@ -200,10 +206,10 @@ ALERTS = {
             alerts.STALLED,
             "clocks/i1",
             {
-                "reason": "the clock of instance i1 is ahead of the store's by 7 s",
+                "reason": json_of(Code.CLOCK_AHEAD, instance="i1", seconds=7),
                 "since": NOW.isoformat(),
             }
-            | RESTART,
+            | asks("set-clock"),
         ),
     ),
 }
@@ -347,7 +353,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
                 "FailedSteps": "payment",
                 "FailedAgents": "payment",
                 "Cause": "refused: declined",
-                "Reason": "declined",
+                "Reason": json_text(refusal("declined").as_json()),
             },
         ),
     ],

@@ -62,7 +62,7 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
     assert happened.steps.startswith("pay (")
     (event,) = alerts_of(met)
     assert (event.type, event.subject) == ("OrderProcessing.WorkflowChanged", "workflows/claim")
-    assert happened.steps in event.data["reason"]
+    assert happened.steps == event.data["reason"]["facts"]["steps"]
     again = claimed(
         *CHANGES[change],
         of=orders.having(

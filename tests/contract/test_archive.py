@@ -21,11 +21,12 @@ from engine.storage.figures import Figures
 from engine.storage.poison import Arrival
 from engine.storage.submission_keys import PARTITIONS
 from engine.storage.tables import Delete
+from engine.words.history import in_words
 from operations.api.requests import FindRequest, OperatorRequest
 from operations.api.retention import LATE, RUN_TIME, erase
 from testkit.memory import in_memory
 from tests.support.apps import app
-from tests.support.builders import CONTENT, PAYLOAD, orders, some
+from tests.support.builders import CONTENT, PAYLOAD, orders, refusal, some
 from tests.support.kept import SUBMISSIONS
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
@@ -248,7 +249,9 @@ async def fill(made, at):
         await made.operations.alert_log.record(
             OperatorEvent(event_id=f"{at}{number}", type="T", subject="s", at=at, data={})
         )
-        await made.engine.poison_store.put(SUBMISSIONS, f"{number}".encode(), "r", Arrival(at=at))
+        await made.engine.poison_store.put(
+            SUBMISSIONS, f"{number}".encode(), refusal("r"), Arrival(at=at)
+        )
         await made.engine.submission_keys.claim(SAME_PARTITION[number], "order", "p")
 
 
@@ -305,7 +308,7 @@ async def test_old_poison_messages_are_removed_too(kept):
     """By when they arrived, whole and exactly those."""
     for days in (40, 30.0001, 20):
         await kept.made.engine.poison_store.put(
-            SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY)
+            SUBMISSIONS, b"x" * 70_000, refusal("r"), Arrival(at=NOW - days * DAY)
         )
     await kept.retention.sweep()
     (left,) = await kept.made.engine.poison_store.page(SUBMISSIONS, 100)
@@ -383,7 +386,7 @@ async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
     )
     for order_id in (recorded, refused, other):
         await kept.made.engine.poison_store.put(
-            SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW)
+            SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), refusal("r"), Arrival(at=NOW)
         )
     await kept.retention.erase(recorded, OperatorRequest(**GRACE))
     with pytest.raises(UnknownOrderError):
@@ -399,7 +402,7 @@ def test_an_erased_order_goes_on_as_before():
     now = order.derived.ready_since
     change = erase(order, OperatorRequest(**GRACE), PAYLOAD, now)
     assert change.after.steps == order.steps
-    assert (change.entry.actor, change.entry.detail) == (
+    assert (change.entry.actor, in_words(change.entry.events)) == (
         "operator/grace",
         "the customer asked for it",
     )

@@ -10,6 +10,7 @@ from engine.azure.channels.opening import open_channels
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from engine.words.digests import subject_of
 from functions_alone.channels import application
 from functions_alone.inbox import ChannelFault, ChannelInbox, Mode, StandInChannel
 from functions_alone.mail_server import MailServer
@@ -51,7 +52,7 @@ async def test_every_channel_with_a_stand_in_is_on_and_its_message_arrives(chann
     received = {message.channel: message for message in inbox.messages}
     assert set(received) == set(StandInChannel)
     for message in received.values():
-        assert message.subject == digest().subject
+        assert message.subject == subject_of(digest())
         assert digest().entries[0].about in message.text
     assert DIGEST_ID in received[StandInChannel.SMTP].id
 

@@ -40,7 +40,7 @@ from samples.simulator.ledger import Ledger
 from samples.simulator.rules import FaultInForce, SimulatedEffect, SimulatedFault
 from shop.business import SHOP
 from testkit.memory import MemoryLeadership, MemoryLease
-from tests.support.builders import NOW, seconds
+from tests.support.builders import NOW, refusal, seconds
 
 
 def alert(number: int) -> OperatorEvent:
@@ -579,16 +579,16 @@ async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(m
     assert await made.engine.poison_store.page(source, 10) == []
     for arrival in (second, first, second):
         await made.engine.poison_store.put(
-            source, b"{broken", "Invalid JSON", arrival, "order-1:payment:1:do"
+            source, b"{broken", refusal("Invalid JSON"), arrival, "order-1:payment:1:do"
         )
     await made.engine.poison_store.put(
-        source, b"{broken", "Invalid JSON", replace(second, number="8")
+        source, b"{broken", refusal("Invalid JSON"), replace(second, number="8")
     )
     one, *others = await made.engine.poison_store.page(source, 10)
     assert (one.source, one.body, one.reason, one.at) == (
         source,
         b"{broken",
-        "Invalid JSON",
+        refusal("Invalid JSON"),
         first.at,
     )
     assert (one.correlation_id, one.shortened) == ("order-1:payment:1:do", False)
@@ -603,7 +603,9 @@ async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(m
 async def test_a_poison_message_is_removed_and_nothing_else(made, source):
     """Also where somebody else has removed it; by itself, or with all that arrived before a time."""
     for number in range(4):
-        await made.engine.poison_store.put(source, b"x", "r", Arrival(at=NOW + seconds(number)))
+        await made.engine.poison_store.put(
+            source, b"x", refusal("r"), Arrival(at=NOW + seconds(number))
+        )
     _, second, third, fourth = await made.engine.poison_store.page(source, 10)
     for _ in range(2):
         await made.engine.poison_store.remove(source, second.message_id)
@@ -626,10 +628,14 @@ UNWIELDY = {
 async def test_a_poison_message_is_kept_whole(made, source, label):
     """Whatever its bytes, and whatever the reason."""
     await made.engine.poison_store.put(
-        source, UNWIELDY[label], "why\ud800\x00", Arrival(at=NOW), "c" * 128
+        source, UNWIELDY[label], refusal("why\ud800\x00"), Arrival(at=NOW), "c" * 128
     )
     (kept,) = await made.engine.poison_store.page(source, 10)
-    assert (kept.body, kept.reason, kept.correlation_id) == (UNWIELDY[label], "why?\x00", "c" * 128)
+    assert (kept.body, kept.reason, kept.correlation_id) == (
+        UNWIELDY[label],
+        refusal("why?\x00"),
+        "c" * 128,
+    )
 
 
 @pytest.mark.proves("SUB-4")
@@ -637,7 +643,7 @@ async def test_what_no_row_can_hold_is_kept_shortened(made, source):
     """It says so, and blocks nothing; only Service Bus Premium takes such messages."""
     body = random.Random(1).randbytes(10**6)
     await made.engine.poison_store.put(
-        source, body, "\U0001f375" * 10_000, Arrival(at=NOW), "c" * 128
+        source, body, refusal("\U0001f375" * 10_000), Arrival(at=NOW), "c" * 128
     )
     (kept,) = await made.engine.poison_store.page(source, 10)
     assert kept.shortened

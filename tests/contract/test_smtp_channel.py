@@ -21,6 +21,7 @@ from engine.azure.channels.opening import open_channels
 from engine.azure.channels.smtp import SmtpChannel
 from engine.azure.connections import Connections
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from engine.words.digests import subject_of
 from tests.support.apps import set_to
 from tests.support.builders import NOW
 from tests.support.certificates import authority, signed_by
@@ -145,7 +146,7 @@ async def test_a_mail_is_complete(server):
     assert (sender, recipients) == ("orders@example.com", [ADA, GRACE])
     assert message["From"] == "orders@example.com"
     assert [address.addr_spec for address in message["To"].addresses] == [ADA, GRACE]
-    assert message["Subject"] == digest().subject
+    assert message["Subject"] == subject_of(digest())
     assert message["Message-ID"] == f"<{DIGEST_ID}@example.com>"
     assert message["Auto-Submitted"] == "auto-generated"
     assert parsedate_to_datetime(message["Date"]) == NOW

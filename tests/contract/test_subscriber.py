@@ -12,10 +12,11 @@ from azure.storage.queue.aio import QueueClient
 
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, submission_rejected
-from tests.support.builders import NOW
+from engine.words.alerts import event_in_words
+from tests.support.builders import NOW, refusal
 
 SCRIPT = ROOT / "samples/subscriber/read_alerts.py"
-REJECTED = submission_rejected(None, "no JSON", "submission:1", NOW)
+REJECTED = event_in_words(submission_rejected(None, refusal("no JSON"), "submission:1", NOW))
 WAITING = replace(
     REJECTED,
     event_id="stalled:orders-waiting/payment:2026-01-31T08:15:00+00:00:1",

@@ -419,11 +419,15 @@ def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlat
 
     async def stored():
         poison = PoisonStore(of_columns())
-        await poison.put("q", body, reason, Arrival(at=datetime.now(UTC)), correlation_id)
+        await poison.put("q", body, refusal(reason), Arrival(at=datetime.now(UTC)), correlation_id)
         return await poison.page("q", 10)
 
     (message,) = asyncio.run(stored())
-    assert (message.body, message.reason, message.correlation_id) == (body, reason, correlation_id)
+    assert (message.body, message.reason.facts["detail"], message.correlation_id) == (
+        body,
+        reason,
+        correlation_id,
+    )
 
 
 def handlers():

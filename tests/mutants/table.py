@@ -113,7 +113,7 @@ ROLES = (
         fault="a submission that cannot be read is kept before anybody is told",
         file="submission/service.py",
         old="        store = self.unit_of_work.store\n        rejection",
-        new="        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
+        new="        await self.poison.put(QUEUE, body, rules.invalid(fault), arrival)\n"
         "        store = self.unit_of_work.store\n        rejection",
         tests=(
             f"{APP}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_get_an_alert",

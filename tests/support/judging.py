@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.states import Failed, Skipped, UnderWay
+from engine.words.history import in_words
 from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
 from tests.support.builders import (
@@ -113,7 +114,7 @@ class Case:
     def last_entry(self):
         """The last entry of the history."""
         entry = self.changes[-1].entry
-        return entry.event, entry.detail
+        return entry.event, in_words(entry.events)
 
     def explained(self):
         rules = replace(

@@ -16,8 +16,9 @@ from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.messages import bus_queues
 from engine.storage.poison import Arrival, PoisonStore, id_of
+from engine.words.causes import words_of
 from functions_alone.tests.support.waiting import eventually
-from operations.api.poison import GIVEN_UP
+from operations.api.triggers import given_up
 from shop.business import SHOP
 from tests.support.client import DONE, events
 from tests.support.giving_up import DESCRIPTION, give_up
@@ -101,7 +102,7 @@ async def test_a_submission_that_the_host_gave_up_becomes_an_order(client, stack
     await give_up(stack, "order-submissions", text)
     shown = await poison.kept_anew("order-submissions", text)
     message_id = shown["id"]
-    assert shown["reason"] == GIVEN_UP
+    assert shown["reason"] == words_of(given_up(""))
     assert datetime.fromisoformat(shown["at"])
     assert await poison.act("redrive", "order-submissions", message_id) == 202
     await client.until(order_id, "Processed")
@@ -138,10 +139,10 @@ async def test_what_service_bus_gave_up_is_kept_with_its_reason(stack, poison):
 
     async def was_taken_over():
         kept = (await poison.kept("payment-responses", text)).values()
-        return [record for record in kept if record["reason"].startswith(GIVEN_UP)]
+        return [record for record in kept if record["reason"].startswith(words_of(given_up("")))]
 
     (message,) = await eventually(was_taken_over)
-    assert message["reason"] == f"{GIVEN_UP}: MaxDeliveryCountExceeded, {DESCRIPTION}"
+    assert message["reason"] == words_of(given_up(f"MaxDeliveryCountExceeded, {DESCRIPTION}"))
     assert await poison.act("drop", "payment-responses", message["id"]) == 202
     assert not [line for line in await poisoned(stack) if line == f"payment-responses: {text}"]
 

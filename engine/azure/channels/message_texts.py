@@ -6,19 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from html import escape
 
-from engine.alerts.digests import Digest, DigestEntry, DigestStatus, clean
+from engine.alerts.digests import Digest, DigestEntry, clean
 from engine.urls import URL
+from engine.words import digests
+from engine.words.catalogue import LOCALE, text, texts
+from engine.words.digests import others_of
+from engine.words.values import TO_THE_MINUTE
 
 SUBJECT, TITLE, ABOUT, REASON, ADVICE = 200, 150, 200, 500, 500
 """The longest texts, in characters, so that one entry always fits into a message."""
 MAX_LINK_CHARACTERS = 400
-STATUS_LABELS = {
-    DigestStatus.NEW: "New",
-    DigestStatus.CHANGED: "Changed",
-    DigestStatus.RESOLVED: "Resolved",
-}
-ALL_ALERTS, OPEN, RUNBOOK = "All alerts", "Open in the console", "Runbook"
-"""The labels of the links."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,37 +35,28 @@ def subject_of(digest: Digest) -> str:
 
     An encoded word in it would be decoded, perhaps to a line break and a header of its own.
     """
-    return clean(digest.subject.replace("=?", "= ?"), SUBJECT)
+    return clean(digests.subject_of(digest).replace("=?", "= ?"), SUBJECT)
 
 
 def section_of(entry: DigestEntry) -> Section:
     """Return the texts of an entry; an address that is not http(s) is left out."""
-    is_open = entry.needs_action and entry.status is not DigestStatus.RESOLVED
-    label = STATUS_LABELS[entry.status] + (", action needed" if is_open else "")
     facts = [
-        ("Reason", clean(entry.reason, REASON)),
-        ("What to do", clean(entry.advice, ADVICE)),
-        ("Orders", str(entry.count) if entry.count > 1 else ""),
-        ("Since", f"{entry.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+        (text("digest.reason"), clean(entry.reason, REASON)),
+        (text("digest.advice"), clean(entry.advice, ADVICE)),
+        (text("digest.orders"), str(entry.count) if entry.count > 1 else ""),
+        (text("digest.since"), f"{entry.at.astimezone(UTC):{TO_THE_MINUTE}}"),
     ]
     return Section(
-        heading=f"{label}: {clean(entry.title, TITLE)}",
+        heading=digests.heading_of(replace(entry, title=clean(entry.title, TITLE))),
         about=clean(entry.about, ABOUT),
         facts=[(name, value) for name, value in facts if value],
-        links=_links([(OPEN, entry.link), (RUNBOOK, entry.runbook)]),
+        links=_links([(text("digest.open"), entry.link), (text("digest.runbook"), entry.runbook)]),
     )
-
-
-def others_of(digest: Digest) -> str:
-    """Return how many alerts the message does not list; empty if it lists all."""
-    if not digest.others:
-        return ""
-    return f"{digest.others} more {'alert' if digest.others == 1 else 'alerts'}"
 
 
 def console_of(digest: Digest) -> list[tuple[str, str]]:
     """Return the link to all alerts, if there is one."""
-    return _links([(ALL_ALERTS, digest.link)])
+    return _links([(text("digest.all-alerts"), digest.link)])
 
 
 def _links(links: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -105,14 +93,15 @@ def _paragraphs(digest: Digest) -> Iterator[list[str]]:
         lines = [f"{label}: {value}" for label, value in (*section.facts, *section.links)]
         yield [section.heading, section.about, *lines]
     if others := others_of(digest):
-        yield [f"And {others}."]
+        yield [others]
     if links := console_of(digest):
         yield [f"{label}: {address}" for label, address in links]
 
 
 def html_text(digest: Digest) -> str:
     """Return the digest as the HTML of a mail; all texts of others are escaped."""
-    parts = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"></head><body>']
+    language = escape(texts()[LOCALE])
+    parts = [f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"></head><body>']
     for entry in digest.entries:
         section = section_of(entry)
         facts = "".join(
@@ -123,7 +112,7 @@ def html_text(digest: Digest) -> str:
             f"<p>{escape(section.about)}{facts}</p>{_anchors(section.links)}",
         ]
     if others := others_of(digest):
-        parts.append(f"<p>And {escape(others)}.</p>")
+        parts.append(f"<p>{escape(others)}</p>")
     parts += [_anchors(console_of(digest)), "</body></html>"]
     return "\n".join(filter(None, parts)) + "\n"
 

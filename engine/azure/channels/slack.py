@@ -9,10 +9,10 @@ from engine.azure.channels.message_texts import (
     Section,
     console_of,
     fitted,
-    others_of,
     section_of,
     subject_of,
 )
+from engine.words.digests import others_of
 
 MOST_BLOCKS = 50
 MOST_OF_TEXT = 460
@@ -50,7 +50,7 @@ def _texts(digest: Digest) -> Iterator[str]:
     yield f"*{_escaped(subject_of(digest))}*"
     for entry in digest.entries:
         yield _section(section_of(entry))
-    last = [f"And {others}." if (others := others_of(digest)) else "", _links(console_of(digest))]
+    last = [others_of(digest), _links(console_of(digest))]
     if any(last):
         yield " ".join(filter(None, last))
 

@@ -12,10 +12,10 @@ from engine.azure.channels.message_texts import (
     Section,
     console_of,
     fitted,
-    others_of,
     section_of,
     subject_of,
 )
+from engine.words.digests import others_of
 
 MAX_BYTES = 20_000
 """Below the 21 KB that are safe: the workflow fails after its 202, so nobody would learn of it."""
@@ -61,7 +61,7 @@ def _elements(digest: Digest) -> Iterator[Element]:
             "items": list(_items(section_of(entry))),
         }
     if others := others_of(digest):
-        yield _block(_run(f"And {others}."))
+        yield _block(_run(others))
 
 
 def _items(section: Section) -> Iterator[Element]:

@@ -4,7 +4,8 @@ It is read off its records and its history.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from engine.alerts import events as alerts
 from engine.decisions.operator_actions import possible
@@ -18,7 +19,8 @@ from engine.domain.states import Completed, Failed, NothingToUndo, UndoFailed, U
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.words.causes import words_of
+from engine.storage import outbox
+from engine.words.alerts import event_in_words
 from testkit.exploration.laws.registry import COMMIT, PUBLISHED, STATE, law
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
@@ -83,7 +85,7 @@ def _says_what_is(
     undone = outcome is Outcome.UNDONE
     expected = {
         "orderId": order.order_id,
-        "reason": order.cause and words_of(order.cause),
+        "reason": order.cause and order.cause.as_json(),
         "cause": order.cause and group_of(order.cause),
         "outcome": outcome,
         "failureCount": order.failures,
@@ -122,8 +124,8 @@ def _names_the_cause(order: OrderAggregate, entry: HistoryEntry, alert: Operator
     )
 
 
-def _failed_for(step: Step, reason: str) -> bool:
-    return isinstance(step.state, FAILED) and words_of(step.cause) == reason
+def _failed_for(step: Step, reason: Mapping[str, Any]) -> bool:
+    return isinstance(step.state, FAILED) and step.cause.as_json() == reason
 
 
 @law("ALR-1", at=PUBLISHED)
@@ -135,11 +137,7 @@ def published_as_written(world: World, events: Sequence[OperatorEvent]) -> None:
     for event in events:
         row = written.get(event.event_id)
         demand(row, f"published is what nobody wrote: {event}")
-        same = (event.type, event.subject, event.data) == (
-            row["Type"],
-            row["Subject"],
-            json.loads(row["Data"]),
-        )
+        same = event == event_in_words(outbox.EVENT.record(row))
         demand(same, f"published is {event}, written was {row}")
 
 

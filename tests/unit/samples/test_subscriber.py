@@ -7,13 +7,16 @@ import pytest
 from engine.alerts import events as alerts
 from engine.alerts.conditions import StallFinding, found
 from engine.domain.clocks import ClockSkew
+from engine.words.alerts import event_in_words
 from samples.subscriber import read_alerts
-from tests.support.builders import NOW
+from tests.support.builders import NOW, refusal
 
-WAITS = alerts.stalled(
-    found(None, StallFinding(key="orders-waiting", reason="they wait", since=NOW), NOW)
+WAITS = event_in_words(
+    alerts.stalled(
+        found(None, StallFinding(key="orders-waiting", reason=refusal("they wait"), since=NOW), NOW)
+    )
 )
-CLOCK = alerts.clock_off("one", ClockSkew(by=timedelta(seconds=70), since=NOW))
+CLOCK = event_in_words(alerts.clock_off("one", ClockSkew(by=timedelta(seconds=70), since=NOW)))
 
 
 @pytest.mark.parametrize("event", [WAITS, CLOCK], ids=["condition", "clock"])

@@ -16,6 +16,7 @@ from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
 from engine.domain.statuses import NotClaimable, Outcome, ProcessState
+from engine.words.history import in_words
 from tests.support.acting import alerts_of
 from tests.support.builders import (
     LONGEST_UPGRADE,
@@ -128,7 +129,7 @@ def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(reply, after_
     note = scheduler.receive(claimed(), reply, NOW + seconds(after_seconds))
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
-    assert why in note.entry.detail
+    assert why in in_words(note.entry.events)
 
 
 @pytest.mark.proves("SCH-6")
@@ -138,7 +139,9 @@ def test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing
     note = scheduler.receive(claimed(), reply, NOW + seconds(1), agent="shipping")
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
-    assert "it came over the queue of shipping, but payment was asked" in note.entry.detail
+    assert "it came over the queue of shipping, but payment was asked" in in_words(
+        note.entry.events
+    )
     assert note.note_id != scheduler.receive(claimed(), reply, NOW, agent="inventory").note_id
 
 
@@ -149,7 +152,7 @@ def test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing():
     again = claimed(supervisor.recover(order, timed_out(order)).after, timed_out(order))
     note = scheduler.receive(again, answer(attempt=1), timed_out(order))
     assert isinstance(note, Note)
-    assert "the current attempt is 2" in note.entry.detail
+    assert "the current attempt is 2" in in_words(note.entry.events)
 
 
 @pytest.mark.proves("SCH-6")
@@ -198,7 +201,7 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     assert step.state == Failed(refusal("card declined"))
     (event,) = alerts_of(change)
     assert event.type == "OrderProcessing.OrderFailed"
-    assert event.data["reason"] == "card declined"
+    assert event.data["reason"]["facts"] == {"detail": "card declined"}
 
 
 @pytest.mark.proves("AGT-8")

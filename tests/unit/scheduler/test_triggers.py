@@ -9,6 +9,7 @@ from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableE
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, OrderReady, decode
 from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.poison import PoisonStore
+from engine.words.causes import words_of
 from scheduler.triggers import ONCE_MORE, Inbox, scheduler_functions
 from testkit.memory import MemoryBus, of_columns
 from tests.support.builders import LONGEST_UPGRADE, NOW, ORDER_ID, answer, seconds
@@ -62,7 +63,7 @@ class Received:
         await self._functions[function](batch)
 
     async def kept(self):
-        return [(message.body, message.reason) for message in await kept(self.poison)]
+        return [(message.body, words_of(message.reason)) for message in await kept(self.poison)]
 
 
 @pytest.fixture

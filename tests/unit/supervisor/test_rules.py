@@ -12,6 +12,7 @@ from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import AgentHealth, AttemptFault
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support.acting import alerts_of, resubmit
 from tests.support.builders import (
@@ -117,7 +118,7 @@ def test_a_step_rests_a_bounded_number_of_times():
     now = timed_out(order)
     cooldowns = supervisor.recover(order, now)
     assert cooldowns.messages == ()
-    assert "cooldown 1 of 1" in cooldowns.entry.detail
+    assert "cooldown 1 of 1" in in_words(cooldowns.entry.events)
     assert cooldowns.after.derived.not_before == now + seconds(60)
     assert cooldowns.after.step("payment").counts.failures == 0
     assert cooldowns.after.step("payment").counts.cooldowns == 1
@@ -236,7 +237,7 @@ def test_an_attempt_that_no_agent_has_begun_is_not_charged():
     assert step.counts == Counts(attempts=1, uncounted=1)
     why = "payment is not known to have begun it"
     assert change.entry.event == "recovered"
-    assert change.entry.detail == f"payment attempt 1 came to nothing: {why}"
+    assert in_words(change.entry.events) == f"payment attempt 1 came to nothing: {why}"
     assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
 
 
@@ -316,7 +317,7 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
         Waiting(steps.TIMED_OUT, due),
         Waiting(elsewhere, due),
     ]
-    assert change.entry.detail == (
+    assert in_words(change.entry.events) == (
         "s0 timed out, failure 1 of 3; "
         "s1 attempt 1 came to nothing: shipping is not known to have begun it"
     )

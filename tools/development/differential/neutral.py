@@ -343,6 +343,8 @@ def event(happened: e.HistoryEvent) -> Json:
             fields[FIELDS.get(own, own)] = _plain(getattr(happened, own))
     if name in ("reply-refused", "submission-refused"):
         fields["why"] = fields.pop("reason")
+    if name == "cancelled" and not fields["note"]:
+        fields["note"] = "the customer asked for it"
     if name == "waits" and fields["heldBy"]:
         del fields["until"]
     return fields

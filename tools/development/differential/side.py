@@ -18,7 +18,6 @@ from typing import Any
 from development.differential import neutral
 from engine.decisions.actions.action import OperatorCommand
 from engine.decisions.drafts import NextVersion
-from engine.decisions.errors import CausedError
 from engine.decisions.operator_actions import BY_NAME, AnyAction, cancel_for_customer
 from engine.decisions.restore import Copied
 from engine.decisions.results import kept_answer
@@ -27,18 +26,22 @@ from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.causes import cause_in
-from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
+from engine.domain.errors import CausedError, InvalidError, NewerWorkflowError, UnavailableError
+from engine.domain.history import read_events
 from engine.domain.messages import BusMessage, decode_reply
 from engine.domain.orders import OrderAggregate
 from engine.domain.steps import StepKind
 from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
+from engine.domain.work_index import IndexRow
 from engine.features.external_events import actions, decide
 from engine.features.external_events.callback_urls import CallbackUrls
 from engine.features.external_events.content import read
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.orders import columns_of_record, of_note, of_transition
 from engine.storage.tables import Delete, Operation, stored_form
+from engine.words.catalogue import text, texts
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api import copies, retention
 from operations.api.requests import OperatorRequest
 from scheduler.rules import SchedulerRules
@@ -90,7 +93,7 @@ class Side:
             decision = _KINDS[move["do"]](self, before, move, now)
         except InvalidError:
             return {"decided": "invalid"}, None
-        except (RefusedError, CausedError):
+        except CausedError:
             return {"decided": "refused"}, None
         except (NewerWorkflowError, UnavailableError):
             return {"decided": "newer"}, None
@@ -277,12 +280,22 @@ def _columns(record: Any) -> Json:
     if plain.get("Event") in FORMER_EVENTS:
         plain["Event"] = FORMER_EVENTS[plain["Event"]]
     if isinstance(alert := plain.get("Data"), dict) and "actions" in alert:
-        former = {new: old for old, new in FORMER_ACTIONS.items()}
-        alert["actions"] = [former.get(name, name) for name in alert["actions"]]
+        names = {new: old for old, new in FORMER_ACTIONS.items()}
+        alert["actions"] = [_advice(names.get(name, name), alert) for name in alert["actions"]]
     if isinstance(record, HistoryEntry):
         plain["Data"] = [neutral.event(event) for event in record.events]
-    in_words: Json = _in_words(plain)
-    return in_words
+        plain["Detail"] = in_words(record.events)
+    if isinstance(record, IndexRow) and "Actor" in plain:
+        events = read_events(plain["Event"], plain["Detail"], plain.pop("Data"))
+        plain["Detail"] = in_words(events)
+    former: Json = _in_words(plain)
+    return former
+
+
+def _advice(name: str, alert: Json) -> str:
+    """Return what operators should do in words, as rows had it at first."""
+    key = f"advice.{name}"
+    return text(key, **alert["reason"]["facts"]) if key in texts() else name
 
 
 REFUSALS = ("reply-refused", "submission-refused")
@@ -317,6 +330,8 @@ def _in_words(value: Any) -> Any:
     }
     if "Cause" in facts:
         facts["Reason"] = _words(facts.pop("Cause"))
+    if isinstance(value.get("reason"), dict):
+        facts["reason"] = _words(value["reason"])
     if "cause" in facts:
         facts["why" if facts["what"] in REFUSALS else "reason"] = _words(facts.pop("cause"))
     return facts

@@ -15,10 +15,12 @@ from engine.alerts.conditions import (
     gone,
     joined,
 )
-from tests.support.builders import NOW, seconds
+from tests.support.builders import NOW, refusal, seconds
 
 A_BIT = seconds(0.001)
-FINDING = StallFinding(key="agents/payment", reason="why", since=NOW - seconds(90), count=3)
+FINDING = StallFinding(
+    key="agents/payment", reason=refusal("why"), since=NOW - seconds(90), count=3
+)
 NEW = found(None, FINDING, NOW)
 ENDED = replace(NEW, status=ConditionStatus.RESOLVED, revision=2, reported=2)
 
@@ -28,7 +30,7 @@ def test_what_is_found_first_is_a_new_condition():
     assert (
         Condition(
             key="agents/payment",
-            reason="why",
+            reason=refusal("why"),
             since=NOW - seconds(90),
             first=NOW,
             last=NOW,
@@ -51,10 +53,10 @@ def test_a_condition_whose_count_changes_raises_an_event_once_in_an_interval(
     count, after, revision
 ):
     """The row has the latest count, time, reason and orders in any case."""
-    latest = replace(FINDING, count=count, orders=("b03-1",), reason="another")
+    latest = replace(FINDING, count=count, orders=("b03-1",), reason=refusal("another"))
     seen = found(NEW, latest, NOW + after)
     assert (seen.revision, seen.count, seen.last) == (revision, count, NOW + after)
-    assert (seen.orders, seen.reason, seen.first) == (("b03-1",), "another", NEW.first)
+    assert (seen.orders, seen.reason, seen.first) == (("b03-1",), refusal("another"), NEW.first)
     changed = revision > 1
     assert seen.status is (ConditionStatus.CHANGED if changed else ConditionStatus.NEW)
     assert seen.raised_at == (NOW + after if changed else NOW)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.alerts.digests import Digest, DigestEntry, DigestStatus, clean
+from engine.words.digests import subject_of
 from tests.support.builders import NOW
 
 FAILED = DigestEntry(
@@ -46,4 +47,4 @@ def test_a_text_is_one_line_without_control_characters(text, limit, shown):
 def test_the_subject_counts_what_else_there_is(entries, others, subject):
     """Those that are listed, and those that are not."""
     listed = tuple(replace(FAILED, count=number + 1) for number in range(entries))
-    assert Digest(id="d", at=NOW, entries=listed, others=others).subject == subject
+    assert subject_of(Digest(id="d", at=NOW, entries=listed, others=others)) == subject

@@ -32,6 +32,7 @@ from engine.domain.errors import (
     TransientError,
 )
 from engine.domain.messages import AgentRequest
+from engine.words.causes import words_of
 from tests.support.agency import Agency
 from tests.support.apps import SETTINGS
 from tests.support.builders import NOW, ORDER_ID, seconds
@@ -487,7 +488,7 @@ async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(servic
     )
     (message,) = await kept(poison)
     assert (message.source, message.correlation_id) == ("payment-requests", ORDER_ID)
-    assert next(iter(FORGED[label])) in message.reason
+    assert next(iter(FORGED[label])) in words_of(message.reason)
     assert agency.remote.calls == []
     forged = AgentRequest.model_construct(
         **dict(agency.request) | {"operation": FORGED[label].get("operation", "/")}

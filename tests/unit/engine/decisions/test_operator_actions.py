@@ -24,6 +24,7 @@ from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from operations.api.views import StepStateView, order_view
 from tests.support.acting import cancel, is_refused, resubmit, skip
@@ -137,7 +138,10 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
     after, step = change.after, change.after.step("payment")
     assert (after.state, after.failures, after.cause) == (Pending(), 0, None)
     assert (step.state, step.counts) == (Waiting(), Counts(attempts=3))
-    assert (change.entry.actor, change.entry.detail) == ("operator/grace", "the provider is back")
+    assert (change.entry.actor, in_words(change.entry.events)) == (
+        "operator/grace",
+        "the provider is back",
+    )
     assert scheduler.claim(change.after, now).after.step("payment").counts.attempts == 4
 
 
@@ -170,7 +174,7 @@ def test_an_undo_that_an_operator_resumed_ends_with_that_as_its_reason():
     assert change.after.cause == UNDO_RESUMED
     assert change.ended == OrderEnded(outcome=Outcome.UNDONE, cause=UNDO_RESUMED)
     (alert,) = alerts.of(change.after, change.entry)
-    assert alert.data["reason"] == words_of(UNDO_RESUMED)
+    assert alert.data["reason"] == UNDO_RESUMED.as_json()
 
 
 @pytest.mark.proves("OPR-3")
@@ -190,7 +194,10 @@ def test_an_order_goes_on_after_a_skipped_step():
     assert states(change.after) == [Completed, Completed, Skipped, Waiting]
     assert change.after.step("shipment").state == Skipped(SkipReason.OPERATOR)
     assert change.after.state == Pending()
-    assert (change.entry.event, change.entry.detail) == ("skipped", "shipment: done by hand")
+    assert (change.entry.event, in_words(change.entry.events)) == (
+        "skipped",
+        "shipment: done by hand",
+    )
     assert requested(scheduler.claim(change.after, NOW)) == {("capture", "do")}
 
 
@@ -258,7 +265,7 @@ def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(order):
     assert after.derived.complete_by is None
     assert change.entry.event == "cancelled"
     assert change.entry.actor == "operator/grace"
-    assert change.entry.detail == "the provider is back"
+    assert in_words(change.entry.events) == "the provider is back"
     assert after.cause == Cause(Code.CANCELLED, {"by": "operator"})
     assert ("stock", "undo") in requested(scheduler.claim(after, NOW))
 

@@ -43,7 +43,6 @@ from engine.domain.messages import (
     schedule_redelivery,
 )
 from engine.domain.work_index import IndexRow
-from engine.words.causes import words_of
 from operations.alerts.rules import read, successor
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 from tests.support.agency import Agency
@@ -256,7 +255,7 @@ def test_a_notice_that_is_given_up_has_an_alert_with_its_queue_and_the_fault():
     )
     alert = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
     given_up = successor(row, ValueError("gone"), NOW, 1, counts=True)
-    assert str(alert.data["reason"]) in str(given_up.data)
+    assert json_in(given_up.data["Data"]) == alert.data
 
 
 @pytest.mark.proves("SCH-8")
@@ -289,9 +288,7 @@ def test_what_is_refused_is_reported_with_its_order_its_time_and_why():
     digest = "230d8358dc8e8890"
     assert note.note_id == f"refused-{digest}"
     event_id = f"{ORDER_ID}:refused:{digest}"
-    assert note.events == (
-        alerts.submission_rejected(ORDER_ID, words_of(OTHER_CONTENT), event_id, NOW),
-    )
+    assert note.events == (alerts.submission_rejected(ORDER_ID, OTHER_CONTENT, event_id, NOW),)
     rejection = rejection_of(b"body", InvalidError(["x" * 2000]), NOW)
-    assert rejection.data["reason"] == "x" * 1000
+    assert rejection.data["reason"]["facts"] == {"faults": ["x" * 1000]}
     assert rejection.event_id == f"rejected:{digest}b4c58deeb62912ee:2026-01-31T08:15:00.000000Z"

@@ -12,10 +12,10 @@ from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import ConflictError
 from engine.storage.alert_log import AlertLog
 from testkit.memory import of_columns
-from tests.support.builders import NOW, seconds
+from tests.support.builders import NOW, refusal, seconds
 
 STALLS = Condition(
-    key="submissions", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW
+    key="submissions", reason=refusal("why"), since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW
 )
 WORD = Acknowledgement(by="grace", at=NOW, note="I look")
 

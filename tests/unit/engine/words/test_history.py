@@ -46,7 +46,7 @@ from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
 from engine.words import catalogue
 from engine.words.causes import words_of
-from engine.words.history import NAME_SAYS_ALL
+from engine.words.history import NAME_SAYS_ALL, in_words
 from tests.support.builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 
 STARTED = StepStarted(
@@ -165,7 +165,7 @@ def test_what_happened_comes_back_from_the_history_as_it_was(event):
     assert kept(columns_of_record(entry(event))) == entry(event)
     cause = getattr(event, "cause", None)
     texts = [getattr(event, "note", ""), words_of(cause) if cause else ""]
-    assert [text for text in texts if text not in entry(event).detail] == []
+    assert [text for text in texts if text not in in_words(entry(event).events)] == []
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_what_happened_comes_back_from_the_history_as_it_was(event):
 def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(events, event, cause):
     """The values have all of it."""
     assert entry(*events).event == event
-    assert not cause or entry(*events).detail.count(cause) == 1
+    assert not cause or in_words(entry(*events).events).count(cause) == 1
     assert kept(columns_of_record(entry(*events))) == entry(*events)
 
 

@@ -18,6 +18,7 @@ def keys_of(prefix):
     [
         ("status.", {*OrderStatus, "accepted"}),
         ("state.", {*ProcessState, *StepState}),
+        ("step-state.", set(StepState)),
         ("event.", EVENT_INFO.keys()),
         ("attempt-end.", {name for name, info in EVENT_INFO.items() if info.ends_attempt}),
         ("outcome.", set(Outcome)),

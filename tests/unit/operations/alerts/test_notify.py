@@ -13,6 +13,7 @@ from engine.domain import statuses as life
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
 from engine.storage.alert_log import AlertLog
 from engine.storage.notifications import Notifications
+from engine.words.digests import subject_of
 from operations.alerts.digests import (
     LONGEST_PAUSE,
     MAX_ENTRIES,
@@ -23,12 +24,18 @@ from operations.alerts.digests import (
 from operations.alerts.notify import TOO_MANY_TRIES, Notifier
 from operations.api.channels import ChannelService
 from testkit.memory import of_columns
-from tests.support.builders import NOW, ORDER_ID, seconds
+from tests.support.builders import NOW, ORDER_ID, refusal, seconds
 
 INTERVAL = seconds(600)
 PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})
 STALLS = Condition(
-    key="agents/payment", reason="silent", since=NOW, first=NOW, last=NOW, count=3, raised_at=NOW
+    key="agents/payment",
+    reason=refusal("silent"),
+    since=NOW,
+    first=NOW,
+    last=NOW,
+    count=3,
+    raised_at=NOW,
 )
 
 
@@ -231,7 +238,7 @@ async def test_a_crash_at_any_moment_loses_nothing_and_repeats_at_most_one_messa
         await notifier.send()
     first = [digest for digest in sent if digest.id == sent[0].id]
     assert len(first) <= 2
-    assert len({(digest.entries, digest.subject) for digest in first}) == 1
+    assert len({(digest.entries, subject_of(digest)) for digest in first}) == 1
     reported = {about for digest in sent for about in abouts(digest)}
     assert reported == {"orders/b01-1", "orders/b01-2", "orders/b01-3"}
     assert await notifier.waiting() == [0]

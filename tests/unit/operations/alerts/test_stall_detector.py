@@ -124,9 +124,7 @@ async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced(
     order = orders.processing(steps=both, ready_since=NOW - seconds(121))
     detector, store = await watched(order)
     await detector.check()
-    assert [event.data["reason"] for event in await announced(store)] == [
-        "they may be claimed, and are not"
-    ]
+    assert [event.data["reason"]["code"] for event in await announced(store)] == [Code.NOT_CLAIMED]
 
 
 @pytest.mark.proves("SUP-7")
@@ -195,7 +193,7 @@ async def test_orders_that_wait_for_the_same_agent_are_one_alert():
     detector, store = await watched(*late)
     await detector.check()
     (event,) = await announced(store)
-    assert event.data["reason"] == "they may be claimed, and are not"
+    assert event.data["reason"]["code"] == Code.NOT_CLAIMED
     assert event.data["since"] == (NOW - seconds(130)).isoformat()
     assert (event.data["count"], event.data["orders"]) == (
         3,

@@ -18,7 +18,7 @@ from engine.storage.orders import OrderStore
 from operations.api.alerts import is_over
 from operations.api.outbox import WorkIndexReading
 from operations.api.requests import AlertsPage, OperatorRequest
-from tests.support.builders import NOW, ORDER_ID, answer, seconds
+from tests.support.builders import NOW, ORDER_ID, answer, refusal, seconds
 from tests.support.memory_world import World
 from tests.support.outbox import pending_events
 
@@ -55,7 +55,13 @@ def of_condition(**changes):
 
 
 LASTS = Condition(
-    key="agents/payment", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW
+    key="agents/payment",
+    reason=refusal("why"),
+    since=NOW,
+    first=NOW,
+    last=NOW,
+    count=1,
+    raised_at=NOW,
 )
 FAILED = event(life.ORDER_FAILED)
 ALERTS = {

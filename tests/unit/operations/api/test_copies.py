@@ -18,6 +18,7 @@ from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.storage.copies import PAGE, Copies, as_json, from_json
 from engine.storage.poison import Arrival
 from engine.storage.tables import Insert
+from engine.words.history import in_words
 from operations.api.copies import Copied, restored
 from operations.api.requests import ExportRequest, OperatorRequest, RestoreRequest
 from operations.api.retention import erase
@@ -30,6 +31,7 @@ from tests.support.builders import (
     answer,
     index_rows,
     orders,
+    refusal,
     scheduler,
     steps,
 )
@@ -105,7 +107,10 @@ async def test_an_order_comes_back_with_its_history_and_work_items_of_its_own():
     history = await there.store.history(ORDER_ID)
     assert history[:-1] == await world.store.history(ORDER_ID)
     assert (history[-1].event, history[-1].actor) == ("restored", "operator/grace")
-    assert history[-1].detail == "from a copy of 2026-01-31 08:15:00 UTC: the account is gone"
+    assert (
+        in_words(history[-1].events)
+        == "from a copy of 2026-01-31 08:15:00 UTC: the account is gone"
+    )
     rows = await there.store.work_items("b03", *work_index.everything(), 100)
     assert {row.key for row in rows} == set(index_rows(order)) == keys_of(order)
     assert there.parts.bus.sent == []
@@ -133,7 +138,7 @@ async def test_customers_keys_alerts_and_unreadable_messages_come_back():
     """A customer who sends an order again after the restoring makes no second one."""
     world = World()
     await world.app.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
-    await world.poison_store.put("order-submissions", b"{", "no JSON", Arrival(at=NOW))
+    await world.poison_store.put("order-submissions", b"{", refusal("no JSON"), Arrival(at=NOW))
     there = later()
     await restore(there, await copied(world))
     again = await there.app.engine.submission_keys.claim("a key", "b03-another", "what was asked")

@@ -3,13 +3,12 @@
 import pytest
 
 from development.servicebus_config import ROOT
-from engine.alerts.events import STALLED, Alert
+from engine.alerts.events import STALLED, TYPES, Alert
 from engine.decisions.lists import LISTS, status_in
 from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.statuses import Mark, Outcome
-from operations.alerts.digests import TITLES
 from operations.api.alerts import causes
 from operations.api.views import order_view
 from operations.api.vocabulary import RUNBOOK, OutsideLinks, vocabulary
@@ -165,4 +164,4 @@ def test_pages_lead_to_what_to_do_and_to_the_log_where_links_are_set():
     text = (ROOT / "docs/operate.md").read_text()
     titles = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
     assert set(RUNBOOK.values()) <= {title.lower().replace(" ", "-") for title in titles}
-    assert {*RUNBOOK} == {"circuit-open", *TITLES}
+    assert {*RUNBOOK} == {"circuit-open", *TYPES}

@@ -18,6 +18,7 @@ from engine.features.external_events import decide
 from engine.features.external_events.content import question, read
 from engine.features.external_events.decide import ExternalEvent, external_step
 from engine.features.external_events.steps import without_personal_data
+from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from testkit import WorkflowTestEnvironment
 from tests.support.acting import cancel, is_refused, resubmit
@@ -72,7 +73,7 @@ def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_
     assert [event.attempt for event in change.entry.events] == [2]
     refused = ExternalEvent(step="pictures", refusal="no camera")
     change = decide.recorded(order, refused, "grace", NOW)
-    assert "no camera" in change.entry.detail
+    assert "no camera" in in_words(change.entry.events)
     assert change.entry.events[0].cause == refusal("no camera")
 
 

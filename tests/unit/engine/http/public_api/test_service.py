@@ -27,6 +27,7 @@ from engine.http.public_api.rules import (
 )
 from engine.runtime.api import http_functions
 from engine.words.catalogue import text
+from engine.words.history import in_words
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
 from operations.api.requests import OperatorRequest
 from samples.claims.business import CLAIMS
@@ -371,7 +372,7 @@ async def test_a_customer_cancels_until_the_named_step_has_begun(claims):
     assert order.direction is Direction.UNDO
     assert order.cause == Cause(Code.CANCELLED, {"by": "customer"})
     entry = (await claims.app.engine.store.history(order_id))[-1]
-    assert (entry.actor, entry.event, entry.detail) == (
+    assert (entry.actor, entry.event, in_words(entry.events)) == (
         "customer",
         "cancelled",
         "the customer asked for it",

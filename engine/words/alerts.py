@@ -1,0 +1,50 @@
+"""The words of alerts and notices, made when they are sent (ALR-1, ALR-2).
+
+Their rows in the outbox hold causes, and codes for what operators should do.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.decisions.transitions import OperatorEvent
+from engine.domain.causes import cause_in
+from engine.domain.messages import BusMessage
+from engine.words.catalogue import text, texts
+from engine.words.causes import words_of
+
+MAX_OF_REASON = 1000
+"""Maximum number of characters of an alert's reason."""
+
+
+def event_in_words(event: OperatorEvent) -> OperatorEvent:
+    """Return the event with words in place of its cause and of its codes."""
+    cause = event.data.get("reason")
+    if not isinstance(cause, Mapping):
+        return event
+    actions = [_action(name, cause["facts"]) for name in event.data["actions"]]
+    reason = words_of(cause_in(cause))[:MAX_OF_REASON]
+    return replace(event, data={**event.data, "reason": reason, "actions": actions})
+
+
+def _action(name: str, facts: Mapping[str, Any]) -> str:
+    """Return what to do; the names of operators' actions stay, since programs use them."""
+    key = f"advice.{name}"
+    return text(key, **facts) if key in texts() else name
+
+
+def notice_in_words(notice: BusMessage) -> BusMessage:
+    """Return the notice with words in place of its cause."""
+    body = json.loads(notice.body)
+    cause = body.get("reason")
+    if not isinstance(cause, Mapping):
+        return notice
+    body["reason"] = words_of(cause_in(cause))
+    return replace(notice, body=json.dumps(body, ensure_ascii=False))
+
+
+def title_of(kind: str) -> str:
+    """Return the title of this type of event; the type itself if it is another app's."""
+    key = f"alert.{kind.rpartition('.')[2]}"
+    return text(key) if key in texts() else kind
