@@ -21,6 +21,7 @@ from engine.pages.triggers import Pages, page_functions
 from engine.runtime.api import http_functions
 from engine.runtime.external_events import external_event_functions
 from engine.runtime.logs import show_fields
+from engine.words import catalogue
 from operations.alerts.triggers import alert_functions, notification_functions
 from operations.api.triggers import operator_routes, poison_functions, retention_functions
 from operations.console.triggers import STATIC as CONSOLE
@@ -80,6 +81,7 @@ def functions(
 
 show_fields()
 settings = Settings.read(BUSINESS.agents)
+catalogue.use(settings.language)
 engine = build_engine(settings, BUSINESS, connect(settings))
 pages = Pages.read([CONSOLE], page(settings.addresses))
 app = functions(engine, Operations(engine), routes(engine.customers), pages)

@@ -20,6 +20,7 @@ from engine.declarations.faults import Fault, FaultCode, StartUpError, text_of
 from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from engine.urls import URL
+from engine.words.catalogue import ENGLISH, languages
 
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
@@ -176,6 +177,8 @@ class Settings(ChannelSettings):
     """Where the console finds the log of an order; empty for nowhere."""
     runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")
     """Where operators read `docs/operate.md`; empty for nowhere."""
+    language: str = Field(ENGLISH, alias="APP_LANGUAGE")
+    """The language of the texts for people: the name of a file in `engine/words`, or `pseudo`."""
     public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")
     """The app's own address as others reach it, of which links to answers are made (ANS-6)."""
     instance_id: str = Field(default_factory=default_instance_id)
@@ -275,6 +278,13 @@ def _cross_faults(settings: Settings) -> Iterator[Fault]:
     if settings.reply_margin_seconds >= settings.step_timeout_seconds:
         limit = "STEP_TIMEOUT_SECONDS"
         yield Fault(FaultCode.MARGIN_TOO_LONG, "REPLY_MARGIN_SECONDS", limit=limit)
+    if settings.language not in languages():
+        yield Fault(
+            FaultCode.LANGUAGE_UNKNOWN,
+            "APP_LANGUAGE",
+            language=settings.language,
+            languages=tuple(languages()),
+        )
     yield from channel_faults(settings)
 
 

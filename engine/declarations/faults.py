@@ -411,6 +411,11 @@ class FaultCode(StrEnum):
         ("agent", "agents"),
         "there is no agent {agent}; use one of: {agents}",
     )
+    LANGUAGE_UNKNOWN = (
+        "language-unknown",
+        ("language", "languages"),
+        "there is no language {language}; use one of: {languages}",
+    )
     PREFIX_TAKEN = (
         "prefix-taken",
         ("queues",),

@@ -250,6 +250,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     PUBLIC_URL: 'https://${site.properties.defaultHostName}'
     LOG_LINK: logLink
     RUNBOOK_URL: ''
+    APP_LANGUAGE: 'en'
     PENDING_ALERT_SECONDS: '900'
     SWEEP_ALERT_SECONDS: '300'
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'

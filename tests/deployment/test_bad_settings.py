@@ -11,6 +11,7 @@ from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
+from engine.words.catalogue import languages
 from functions_alone.faults import LocalCode
 from functions_alone.host.host_json import HOST_JSON
 from functions_alone.ports import Ports
@@ -93,6 +94,15 @@ URIS = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
+        (
+            {"APP_LANGUAGE": "tlh"},
+            Fault(
+                FaultCode.LANGUAGE_UNKNOWN,
+                "APP_LANGUAGE",
+                language="tlh",
+                languages=tuple(languages()),
+            ),
+        ),
         ({"EVENT_GRID_KEY": ""}, Fault(FaultCode.TOPIC_KEY_MISSING, "EVENT_GRID_KEY")),
         (
             {"REPLY_MARGIN_SECONDS": "60", "STEP_TIMEOUT_SECONDS": "60"},

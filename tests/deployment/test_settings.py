@@ -154,6 +154,7 @@ USUAL = {
     "OPERATOR_ROLE": "",
     "LOG_LINK": "",
     "RUNBOOK_URL": "",
+    "APP_LANGUAGE": "en",
     "SIMULATOR_ENABLED": "False",
     "RETENTION_DAYS": "0",
 }
