@@ -1,6 +1,9 @@
 """Whether what an explanation says of an order is what then happens, in every state of a world (OPR-2)."""
 
+from dataclasses import replace
+
 from engine.decisions.operator_actions import BY_NAME, possible
+from engine.domain.events import StepStarted
 from engine.domain.orders import PROCESS_STATE, InError
 from engine.domain.states import UnderWay
 from engine.domain.table import kind_of
@@ -52,9 +55,15 @@ def effect(order, entry):
         order.direction,
         order.failures,
         steps,
-        entry.event,
-        entry.detail,
+        [_but_for_its_time(event) for event in entry.events],
     )
+
+
+def _but_for_its_time(event):
+    """Return an event as it was foreseen: an explanation does not say how long an agent has."""
+    if isinstance(event, StepStarted) and not event.is_external:
+        return replace(event, complete_by=event.complete_by.min)
+    return event
 
 
 def foreseen(prospect):
