@@ -9,7 +9,13 @@ from typing import List  # noqa: UP035 - see Messages
 import azure.functions as func
 
 from engine.concurrency import run_all
-from engine.domain.errors import AppError, InvalidError, OtherVersionError, OutOfTimeError
+from engine.domain.errors import (
+    AppError,
+    InputFault,
+    InvalidError,
+    OtherVersionError,
+    OutOfTimeError,
+)
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
@@ -119,7 +125,7 @@ def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
     """Read a reply; raises `InvalidError`, also if the correlation id contradicts the body."""
     reply = decode_reply(body)
     if correlation_id not in (None, reply.request_id):
-        raise InvalidError(["correlation id: it is not that of the request which the body names"])
+        raise InvalidError([InputFault("correlation id", "of-another-request")])
     return reply
 
 

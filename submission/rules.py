@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -19,7 +20,7 @@ from engine.decisions.transitions import (
 from engine.declarations.business import Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError, UnknownNameError, as_one
+from engine.domain.errors import InputFault, InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
 from engine.domain.keys import bucket_of, business_key, sortable
 from engine.domain.messages import Moment, Submission, decode, json_text, payload_in
@@ -89,14 +90,15 @@ def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta 
 def _workflow_of(message: Submission, terms: Terms) -> WorkflowDefinition:
     """Return the workflow of the order; raises `InvalidError` for unknown names."""
     name = message.workflow or terms.default_workflow
-    unknown, workflow = [], terms.workflows.latest(name)
+    unknown, workflow = list[InputFault | str](), terms.workflows.latest(name)
     if bucket_of(message.order_id) not in terms.buckets:
-        unknown.append(f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}")
+        facts = {"buckets": ", ".join(sorted(terms.buckets))}
+        unknown.append(InputFault("orderId", "unknown-bucket", facts))
     if workflow is None:
-        unknown.append(f"workflow: there is no workflow {name}")
+        unknown.append(InputFault("workflow", "unknown-workflow", {"workflow": name}))
     prefix = terms.reply_to_prefix
     if message.reply_to and not message.reply_to.startswith(prefix):  # SUB-5
-        fault = f"replyTo: only queues whose names begin with {prefix} are accepted"
+        fault = InputFault("replyTo", "queue-not-allowed", {"prefix": prefix})
         raise InvalidError([*unknown, fault])
     if unknown or workflow is None:
         raise UnknownNameError(unknown)
@@ -182,7 +184,7 @@ def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> Operato
     anew, and gives a new event.
     """
     event_id = f"rejected:{hashlib.sha256(body).hexdigest()[:32]}:{sortable(arrived)}"
-    why = Cause(Code.SUBMISSION_INVALID, {"faults": _first(fault.faults, MAX_OF_REASON)})
+    why = Cause(Code.SUBMISSION_INVALID, {"faults": _first(fault.as_facts(), MAX_OF_REASON)})
     return alerts.submission_rejected(None, why, event_id, arrived)
 
 
@@ -190,17 +192,17 @@ MAX_OF_REASON = 1000
 """Maximum number of characters of the faults in an alert."""
 
 
-def _first(faults: Sequence[str], room: int) -> list[str]:
-    """Return the first faults, the last of them shortened, for which there is room."""
+def _first(faults: Sequence[Any], room: int) -> list[Any]:
+    """Return the first faults for which there is room; a text is shortened."""
     found = []
     for fault in faults:
-        if room <= 0:
+        room -= len(shown := fault[:room] if isinstance(fault, str) else json_text(fault))
+        if room < 0 or not shown:
             break
-        found.append(fault[:room])
-        room -= len(fault)
+        found.append(shown if isinstance(fault, str) else fault)
     return found
 
 
 def invalid(fault: InvalidError) -> Cause:
     """Return the cause for which a message is kept as poison."""
-    return Cause(Code.SUBMISSION_INVALID, {"faults": fault.faults})
+    return Cause(Code.SUBMISSION_INVALID, {"faults": fault.as_facts()})

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import AppError, CausedError, InvalidError
+from engine.domain.errors import AppError, CausedError, InputFault, InvalidError
 from engine.domain.messages import AgentRequest, BusMessage, faults_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import Undoing
@@ -95,7 +95,8 @@ class RequestMaker:
             content={**content, "result": step.result or {}} if is_undo else content,
         ).to_bus(step.agent, time_to_live=step.rules.timeout)
         if (size := len(message.body.encode())) > MAX_BYTES:
-            raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
+            facts = {"length": size, "limit": MAX_BYTES}
+            raise InvalidError([InputFault("", "message-too-long", facts)])
         return message
 
     def _failed(self, step: Step, error: Exception) -> Cause:
@@ -131,7 +132,7 @@ def step_removed(workflow: WorkflowDefinition, step: str) -> Cause:
 def shown(error: Exception, personal: Iterable[str]) -> str:
     """Return the error's type with its message, or with its source line; nothing personal."""
     if isinstance(error, ValidationError):
-        message = "; ".join(faults_of(error))
+        message = "; ".join(map(str, faults_of(error)))
     elif isinstance(error, NAMES_CODE):
         message = str(error)
     else:

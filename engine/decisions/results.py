@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError, RefusedError, UnavailableError
+from engine.domain.errors import InputFault, InvalidError, RefusedError, UnavailableError
 from engine.domain.messages import json_text
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import MAX_KEPT
@@ -32,10 +32,11 @@ def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str,
     try:
         found = definition.read_answer(content) if definition.read_answer else content
     except InvalidError as error:
-        raise InvalidError([f"answer.{fault}" for fault in error.faults]) from None
+        raise InvalidError(error.within("answer")) from None
     result = {name: value for name, value in found.items() if name in definition.result_fields}
     if (length := len(json_text(result))) > MAX_KEPT:
-        raise InvalidError([f"answer: it has {length} characters; it can have {MAX_KEPT}"])
+        facts = {"length": length, "limit": MAX_KEPT}
+        raise InvalidError([InputFault("answer", "answer-too-long", facts)])
     return result
 
 

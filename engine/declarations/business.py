@@ -15,7 +15,7 @@ from engine.declarations.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, S
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Form
 from engine.declarations.workflow import DeclarationError, Workflows
-from engine.domain.errors import InvalidError, as_one
+from engine.domain.errors import InputFault, InvalidError, as_one
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     STEP_NAME,
@@ -86,24 +86,24 @@ class Payload:
         if faults:
             raise InvalidError(faults)
 
-    def _faults_of_length(self, payload: Mapping[str, Any]) -> Iterator[str]:
+    def _faults_of_length(self, payload: Mapping[str, Any]) -> Iterator[InputFault]:
         versions = (payload, self.erased(payload))
         try:
             texts = [json_text(version, allow_nan=False) for version in versions]
         except ValueError as fault:
-            yield f"body: {fault}"
+            yield InputFault("body", "no-json", {"error": str(fault)})
             return
         length = max(map(utf16_units, texts))
         if length > MAX_PAYLOAD:
-            yield f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"
+            yield InputFault("body", "content-too-long", {"length": length, "limit": MAX_PAYLOAD})
 
-    def _faults_of_keys(self, payload: Mapping[str, Any]) -> Iterator[str]:
+    def _faults_of_keys(self, payload: Mapping[str, Any]) -> Iterator[InputFault]:
         keys = self.distinct_keys(payload)
         if len(keys) > MAX_KEYS:
-            yield f"body: the order has {len(keys)} keys; it can have {MAX_KEYS}"
+            yield InputFault("body", "too-many-keys", {"length": len(keys), "limit": MAX_KEYS})
         longest = max(map(len, keys), default=0)
         if longest > MAX_KEY:
-            yield f"body: a key of the order has {longest} characters; it can have {MAX_KEY}"
+            yield InputFault("body", "key-too-long", {"length": longest, "limit": MAX_KEY})
 
 
 def _hidden(value: Any, erased: Any) -> Any:
@@ -315,7 +315,7 @@ class Application:
             self.payload.accept(self.sample.payload)
         except InvalidError as error:
             for message in error.faults:
-                yield Fault(FaultCode.SAMPLE_INVALID, "sample", message=message)
+                yield Fault(FaultCode.SAMPLE_INVALID, "sample", message=str(message))
 
     def _faults_of_endpoint(self, endpoint: EndpointDefinition) -> Iterator[Fault]:
         workflow = self.workflows.latest(endpoint.workflow)

@@ -6,9 +6,10 @@ the default message of its errors, so it has one line.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason
 from engine.domain.causes import Cause
@@ -90,12 +91,52 @@ class UnknownMessageError(AppError):
     """No such message is kept."""
 
 
-class InvalidError(AppError):
-    """The input is not acceptable; `faults` lists all of its faults, never only the first."""
+@dataclass(frozen=True, slots=True)
+class InputFault:
+    """One fault of an input, as a code with facts; `engine.words.errors` has its words."""
 
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__("; ".join(faults))
-        self.faults = faults
+    place: str
+    """The field, such as `items.0.sku`; empty for the whole input."""
+    code: str
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """JSON values, none of which repeats the input."""
+    message: str = field(default="", compare=False)
+    """What the library that found it says, for the log."""
+
+    def within(self, place: str) -> "InputFault":
+        """Return the fault with its place inside another one."""
+        return replace(self, place=f"{place}.{self.place}" if self.place else place)
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return the fault as a fact of a cause."""
+        return {"place": self.place, "code": self.code, "facts": self.facts}
+
+    def __str__(self) -> str:
+        facts = json.dumps(dict(self.facts), default=str) if self.facts else ""
+        said = self.message or " ".join(filter(None, (self.code, facts)))
+        return f"{self.place}: {said}" if self.place else said
+
+
+class InvalidError(AppError):
+    """The input is not acceptable; `faults` lists all of its faults, never only the first.
+
+    A fault that a business found is a text in its own words.
+    """
+
+    def __init__(self, faults: Sequence[InputFault | str]) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = list(faults)
+
+    def within(self, place: str) -> list[InputFault | str]:
+        """Return the faults with their places inside another one."""
+        return [
+            f"{place}.{fault}" if isinstance(fault, str) else fault.within(place)
+            for fault in self.faults
+        ]
+
+    def as_facts(self) -> list[Any]:
+        """Return the faults as a fact of a cause."""
+        return [fault if isinstance(fault, str) else fault.as_json() for fault in self.faults]
 
 
 class NotSignedInError(AppError):

@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
-from engine.domain.errors import InvalidError, OtherVersionError
+from engine.domain.errors import InputFault, InvalidError, OtherVersionError
 from engine.domain.keys import ORDER_ID
 from engine.domain.states import Undoing
 from engine.domain.steps import Step
@@ -465,14 +465,23 @@ def payload_in(body: bytes) -> Mapping[str, Any]:
     return {name: value for name, value in fields.items() if name not in own}
 
 
-def faults_of(error: ValidationError) -> list[str]:
-    """Return every fault as `place: fault`, without the input, which may hold personal data."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+def faults_of(error: ValidationError) -> list[InputFault]:
+    """Return every fault, without the input, which may hold personal data."""
+    found = error.errors(include_url=False, include_input=False)
     details = _without_consequences(found)
-    faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in details[:MAX_FAULTS]]
-    if len(details) > MAX_FAULTS:
-        faults.append(f"and {len(details) - MAX_FAULTS} more faults")
+    faults = [_fault(detail) for detail in details[:MAX_FAULTS]]
+    if (more := len(details) - MAX_FAULTS) > 0:
+        faults.append(InputFault("", "more-faults", {"more": more}))
     return faults
+
+
+def _fault(detail: ErrorDetails) -> InputFault:
+    """Return the fault as pydantic found it: its type is the code."""
+    facts = {
+        name: value if isinstance(value, str | int | float) else str(value)
+        for name, value in detail.get("ctx", {}).items()
+    }
+    return InputFault(_place(detail["loc"]), detail["type"], facts, detail["msg"])
 
 
 def _without_consequences(details: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:

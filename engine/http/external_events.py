@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from engine.decisions.results import definition_of
 from engine.decisions.transitions import Transition
@@ -41,7 +42,9 @@ class EventBody(RequestBody):
     @model_validator(mode="after")
     def _is_one(self) -> "EventBody":
         if (self.answer is None) == (self.refusal is None):
-            raise ValueError("expected either an answer or a refusal")
+            raise PydanticCustomError(
+                "either-answer-or-refusal", "expected either an answer or a refusal"
+            )
         return self
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from engine.domain.errors import (
     AppError,
     ConflictError,
+    InputFault,
     InvalidCallbackUrlError,
     InvalidError,
     NotAllowedError,
@@ -32,7 +33,7 @@ from engine.domain.keys import ORDER_ID
 from engine.domain.messages import decode
 from engine.http.models import Problem
 from engine.words.catalogue import text
-from engine.words.errors import name_of, words_of_error
+from engine.words.errors import name_of, words_of_error, words_of_fault
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ def problem_of(error: AppError) -> func.HttpResponse:
         return unexpected()
     title = text(f"problem.{name_of(kind)}")
     if isinstance(error, InvalidError):
-        return problem(STATUS[kind], title, faults=error.faults)
+        return problem(STATUS[kind], title, faults=list(map(words_of_fault, error.faults)))
     detail = None if kind in TITLE_SAYS_ALL else words_of_error(error) or None
     headers = {"Retry-After": str(RETRY_AFTER[kind])} if kind in RETRY_AFTER else {}
     return problem(STATUS[kind], title, detail, headers=headers)
@@ -187,8 +188,8 @@ def content_of(req: func.HttpRequest) -> bytes:
     if not body and "Content-Length" not in req.headers:
         raise UnknownLengthError
     if len(body) > MAX_BODY_BYTES:
-        fault = text("fault.body-too-long", length=len(body), limit=MAX_BODY_BYTES)
-        raise InvalidError([fault])
+        facts = {"length": len(body), "limit": MAX_BODY_BYTES}
+        raise InvalidError([InputFault("body", "too-many-bytes", facts)])
     return body
 
 

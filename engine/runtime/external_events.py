@@ -117,7 +117,7 @@ def _why(message: QueuedEvent, error: AppError) -> Cause:
         case CausedError():
             return error.cause
         case InvalidError():
-            return Cause(Code.MESSAGE_INVALID, {"faults": error.faults})
+            return Cause(Code.MESSAGE_INVALID, {"faults": error.as_facts()})
     return Cause(Code.ORDER_UNKNOWN, {"order": message.order_id})
 
 

@@ -42,7 +42,7 @@ class UnreadableMessageHandler:
         """
         again = self._again(message) if isinstance(fault, OtherVersionError) else None
         if again is None:
-            why = Cause(Code.MESSAGE_INVALID, {"faults": fault.faults})
+            why = Cause(Code.MESSAGE_INVALID, {"faults": fault.as_facts()})
             await self.poison.put(
                 message.queue, message.body, why, message.arrival, message.correlation_id
             )

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from engine.concurrency import run_all
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.errors import InputFault, InvalidError, RefusedError
 from engine.domain.keys import LAST, ORDER_ID, bucket_of, history_key, state_key
 from engine.domain.messages import Moment
 from engine.ports import Clock
@@ -97,7 +97,7 @@ class Copies:
             table, partition, start = place.split("|", 2)
             return self._places.index((table, partition)), start
         except ValueError:
-            raise InvalidError(["continuation: expected what the page before said"]) from None
+            raise InvalidError([InputFault("continuation", "unknown-page")]) from None
 
     async def _orders(self, table: str, bucket: str, start: str) -> tuple[list[CopiedLine], str]:
         """Return whole orders of a bucket, and the order at which to go on."""

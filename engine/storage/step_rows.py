@@ -274,7 +274,7 @@ def _read(adapter: TypeAdapter[Any], parsed: Callable[[], Any]) -> tuple[Any, di
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False)
         if any(fault["type"] != "unexpected_keyword_argument" for fault in faults):
-            raise ValueError("; ".join(faults_of(error))) from None
+            raise ValueError("; ".join(map(str, faults_of(error)))) from None
     objects, unknown = parsed(), dict[int, Any]()
     for fault in faults:
         index, *place = fault["loc"]

@@ -10,7 +10,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
+from engine.domain.errors import (
+    ConflictError,
+    InputFault,
+    InvalidError,
+    UnavailableError,
+    UnreadableRowError,
+)
 from engine.domain.keys import SCHEMA_VERSION
 from engine.domain.messages import faults_of, json_in, json_text, utf16_units
 
@@ -176,7 +182,7 @@ class RowMapper(Generic[Made]):
             known = {**columns, **texts, **self._unknown(columns)}
             record: Made = self._adapter.validate_python(known)
         except ValidationError as error:
-            raise ValueError("; ".join(faults_of(error))) from None
+            raise ValueError("; ".join(map(str, faults_of(error)))) from None
         return record
 
     def _unknown(self, columns: Columns) -> dict[str, Any]:
@@ -213,15 +219,15 @@ def entity(partition: str, key: str, row: Columns) -> Columns:
     return {"PartitionKey": partition, "RowKey": key, "SchemaVersion": SCHEMA_VERSION, **row}
 
 
-def _too_large(columns: Columns) -> Iterator[str]:
+def _too_large(columns: Columns) -> Iterator[InputFault]:
     total = 0
     for name, value in columns.items():
         size = utf16_units(value) if isinstance(value, str) else 8
         total += 2 * size
         if size > MAX_CHARACTERS:
-            yield f"{name}: {size} characters; a property can hold {MAX_CHARACTERS}"
+            yield InputFault(name, "property-too-long", {"length": size, "limit": MAX_CHARACTERS})
     if total > MAX_ROW_BYTES:
-        yield f"{total} bytes in one row; it can hold {MAX_ROW_BYTES}"
+        yield InputFault("", "row-too-long", {"length": total, "limit": MAX_ROW_BYTES})
 
 
 def _stored(value: Any) -> Any:

@@ -48,3 +48,9 @@ def title_of(kind: str) -> str:
     """Return the title of this type of event; the type itself if it is another app's."""
     key = f"alert.{kind.rpartition('.')[2]}"
     return text(key) if key in texts() else kind
+
+
+def advice_of(action: object) -> str:
+    """Return an action of an alert as people read it: the title of one that operators can take."""
+    key = f"action.{action}.title"
+    return text(key) if key in texts() else str(action)

@@ -71,6 +71,25 @@ def _values(facts: Facts) -> dict[str, Any]:
     return {**facts, **more, **known}
 
 
+def words_of_fault(fault: str | Facts) -> str:
+    """Return a fault of an input in words; one that a business found is in its own words already.
+
+    A code that only a newer version knows is shown as it is.
+    """
+    if isinstance(fault, str):
+        return fault
+    code, facts = str(fault["code"]), dict(fault["facts"])
+    key, limits = f"fault.{code}", [facts[name] for name in LIMITS if name in facts]
+    values = facts | ({"count": limits[0]} if limits else {})
+    known = key in texts() or f"{key}.other" in texts()
+    words = text(key, **values) if known else code
+    return f"{fault['place']}: {words}" if fault["place"] else words
+
+
+LIMITS = ("min_length", "max_length")
+"""The facts on which the number of a noun depends."""
+
+
 def _time(fact: str) -> str:
     return clock(datetime.fromisoformat(fact))
 
@@ -88,7 +107,7 @@ def _needed(fact: Mapping[str, list[str]]) -> str:
 
 _FORMS: Mapping[str, Callable[[Any], str]] = {
     "detail": lambda fact: str(fact) or text("cause.no-reason"),
-    "faults": "; ".join,
+    "faults": lambda fact: "; ".join(map(words_of_fault, fact)),
     "known_until": lambda fact: f"{datetime.fromisoformat(fact):{TO_THE_MINUTE}}",
     "needed": _needed,
     "state": lambda fact: texts().get(f"state.{fact}", fact),

@@ -6,7 +6,8 @@ error with a cause has the words of its cause.
 
 import re
 
-from engine.domain.errors import AppError, CausedError, InvalidError
+from engine.domain.errors import AppError, CausedError, InputFault, InvalidError
+from engine.words import causes
 from engine.words.catalogue import text, texts
 from engine.words.causes import words_of
 
@@ -19,9 +20,14 @@ def words_of_error(error: AppError) -> str:
         case CausedError():
             return words_of(error.cause)
         case InvalidError():
-            return "; ".join(error.faults)
+            return "; ".join(map(words_of_fault, error.faults))
     key = f"error.{name_of(type(error))}"
     return text(key, **vars(error)) if key in texts() else ""
+
+
+def words_of_fault(fault: InputFault | str) -> str:
+    """Return a fault of an input in words."""
+    return causes.words_of_fault(fault if isinstance(fault, str) else fault.as_json())
 
 
 def name_of(kind: type[AppError]) -> str:

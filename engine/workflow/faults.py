@@ -173,7 +173,7 @@ def _of_example(operation: Operation[Any, Any]) -> Iterator[Fault]:
                 FaultCode.EXAMPLE_MISSING,
                 operation=operation.name,
                 model=operation.response.__name__,
-                message=message,
+                message=str(message),
             )
 
 

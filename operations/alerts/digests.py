@@ -15,7 +15,7 @@ from engine.decisions.transitions import OperatorEvent
 from engine.domain.keys import ABOUT_ORDER
 from engine.storage.alert_log import revision_of
 from engine.storage.notifications import ChannelState
-from engine.words.alerts import title_of
+from engine.words.alerts import advice_of, title_of
 from engine.words.digests import subject_of
 
 MAX_ENTRIES = 20
@@ -102,7 +102,7 @@ def digest_of(
 def _entry(event: OperatorEvent, places: Places) -> DigestEntry:
     data = event.data
     actions = data.get("actions")
-    advice = ", ".join(map(str, actions)) if isinstance(actions, list) else ""
+    advice = ", ".join(map(advice_of, actions)) if isinstance(actions, list) else ""
     count = data.get("count")
     status = data.get("status")
     return DigestEntry(

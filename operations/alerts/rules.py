@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engine.alerts import events as alerts
 from engine.decisions.transitions import OperatorEvent
-from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
+from engine.domain.errors import InputFault, InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import Moment, decode, json_text
 from engine.domain.work_index import IndexRow
 from engine.storage import outbox
@@ -39,12 +39,12 @@ def read(body: bytes) -> OperatorEvent:
     try:
         text = base64.b64decode(body, validate=True)
     except binascii.Error as fault:
-        raise InvalidError([f"body: no base64: {fault}"]) from None
+        raise InvalidError([InputFault("body", "no-base64", {"error": str(fault)})]) from None
     event = decode(CloudEvent, text)
     try:
         json_text(event.data, allow_nan=False)  # a list of alerts with NaN would not be JSON
     except ValueError as fault:
-        raise InvalidError([f"data: {fault}"]) from None
+        raise InvalidError([InputFault("data", "no-json", {"error": str(fault)})]) from None
     return OperatorEvent(
         event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data
     )

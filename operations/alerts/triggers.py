@@ -49,7 +49,7 @@ def alert_functions(
         try:
             alert = read(body)
         except InvalidError as fault:
-            why = Cause(Code.MESSAGE_INVALID, {"faults": fault.faults})
+            why = Cause(Code.MESSAGE_INVALID, {"faults": fault.as_facts()})
             await poison.put(QUEUE, body, why, arrival)
         else:
             if alert.type not in NEWS:  # they are for others who subscribe

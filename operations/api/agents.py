@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
+from engine.domain.errors import InputFault, InvalidError, RefusedError, UnknownAgentError
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.agent_health import (
@@ -176,6 +176,8 @@ class AgentPauseService:
 
     def _check(self, until: datetime, now: datetime) -> None:
         if until <= now:
-            raise InvalidError(["until: expected a time that is still to come"])
+            raise InvalidError([InputFault("until", "not-to-come")])
         if until > now + LONGEST_PAUSE:
-            raise InvalidError([f"until: expected {LONGEST_PAUSE.days} days from now at most"])
+            raise InvalidError(
+                [InputFault("until", "not-within-days", {"days": LONGEST_PAUSE.days})]
+            )

@@ -25,6 +25,7 @@ from engine.declarations.workflow import Workflows
 from engine.domain import work_index
 from engine.domain.errors import (
     ConflictError,
+    InputFault,
     InvalidError,
     RefusedError,
     UnavailableError,
@@ -97,7 +98,8 @@ class BulkService:
         command = None if request.dry_run and not request.arguments else command_of(request)
         if {"step"} < action.asks.model_fields.keys() and request.where.step is None:
             acted_on = text(f"action.{action.name}.done")
-            raise InvalidError([f"where.step: name the step that is {acted_on} in each order"])
+            facts = {"acted_on": acted_on}
+            raise InvalidError([InputFault("where.step", "step-missing", facts)])
         start, end = _lists(action, until, request.where)
         rows, continuation = await work_item_page(
             self.store, start, end, request.limit, request.continuation
@@ -139,11 +141,10 @@ class BulkService:
         """
         latest = self.clock() - self.clock_tolerance
         if request.until is None and not request.dry_run:
-            raise InvalidError(["until: a dry run says up to which time to act; name it"])
+            raise InvalidError([InputFault("until", "until-missing")])
         if request.until and request.until > latest:
-            raise InvalidError(
-                [f"until: expected a time that is over, {latest.isoformat()} at the latest"]
-            )
+            facts = {"latest": latest.isoformat()}
+            raise InvalidError([InputFault("until", "not-over", facts)])
         return request.until or latest
 
     async def _act_on(
@@ -194,13 +195,13 @@ def command_of(request: BulkRequest) -> OperatorCommand[Any]:
     """Return what the request asks for each order; raises `InvalidError` with every fault."""
     action, given = BY_NAME[request.action], dict(request.arguments)
     if "step" in given:
-        raise InvalidError(["arguments.step: name the step in where"])
+        raise InvalidError([InputFault("arguments.step", "step-belongs-to-where")])
     if "step" in action.asks.model_fields and request.where.step:
         given["step"] = request.where.step
     try:
         arguments = decode(arguments_body(action), json_text(given))
     except InvalidError as error:
-        raise InvalidError([f"arguments.{fault}" for fault in error.faults]) from None
+        raise InvalidError(error.within("arguments")) from None
     return OperatorCommand(operator=request.operator, note=request.note, arguments=arguments)
 
 

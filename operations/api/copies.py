@@ -17,7 +17,7 @@ from engine.decisions.restore import Copied
 from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.business import AgentDefinition
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import AppError, InvalidError, UnreadableRowError
+from engine.domain.errors import AppError, InputFault, InvalidError, UnreadableRowError
 from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import OrderAggregate
 from engine.http.models import View
@@ -145,10 +145,10 @@ class CopyService:
         return None
 
     def _line(self, given: CopiedRows) -> CopiedLine:
-        """Return the line; raises ValueError, with every fault, if it is none of this store."""
+        """Return the line; raises `InvalidError`, with every fault, if it is none of this store."""
         rows = from_json(given.rows)
         if faults := list(self._faults(given, rows)):
-            raise ValueError("; ".join(faults))
+            raise InvalidError(faults)
         return CopiedLine(
             table=given.table,
             partition=given.partition,
@@ -157,16 +157,16 @@ class CopyService:
             rows=rows,
         )
 
-    def _faults(self, given: CopiedRows, keys: Iterable[str]) -> Iterator[str]:
+    def _faults(self, given: CopiedRows, keys: Iterable[str]) -> Iterator[InputFault]:
         if given.partition not in self.copies.partitions.get(given.table, ()):
-            place = f"{given.partition} of table {given.table}"
-            yield f"this app has no partition {place}: it has other buckets (BUCKETS) or agents"
+            facts = {"partition": given.partition, "table": given.table}
+            yield InputFault("", "no-partition", facts)
         if (given.table == ORDERS) != (given.order is not None):
-            yield "rows of orders name their order, and others none"
+            yield InputFault("", "order-misplaced")
         if given.order and bucket_of(given.order) != given.partition:
-            yield "the order belongs to another bucket"
+            yield InputFault("", "other-bucket")
         if given.order and not all(_is_of(given.order, key) for key in keys):
-            yield "a row belongs to another order, or is none of an order's own"
+            yield InputFault("", "row-of-another-order")
 
     async def _restore_order(self, line: CopiedLine, request: RestoreRequest) -> bool | None:
         """Insert the history, and then the order in one transaction, by the way of any change.
@@ -204,4 +204,4 @@ def _shown(line: CopiedLine) -> CopiedRows:
 
 def _check(copy: str) -> None:
     if not COPY_ID.fullmatch(copy):
-        raise InvalidError(["copy: expected the 32 hexadecimal digits of a copy's first line"])
+        raise InvalidError([InputFault("copy", "no-copy")])

@@ -6,6 +6,7 @@ from functools import cache, partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic_core import PydanticCustomError
 
 from engine.decisions.lists import ENDED_LISTS, LISTS
 from engine.decisions.operator_actions import BY_NAME, AnyAction
@@ -24,7 +25,7 @@ Key = Annotated[str, Field(pattern=KEY)]
 
 def _one_of(names: Collection[str], name: str) -> str:
     if name not in names:
-        raise ValueError(f"expected one of {', '.join(names)}")
+        raise PydanticCustomError("one-of", "expected one of {names}", {"names": ", ".join(names)})
     return name
 
 

@@ -11,7 +11,7 @@ from engine.decisions.transitions import HistoryEntry, Transition, amendment
 from engine.declarations.business import Payload
 from engine.domain import keys
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError, RefusedError, UnavailableError
+from engine.domain.errors import InputFault, InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
 from engine.domain.orders import OrderAggregate
 from engine.features.external_events.steps import without_personal_data
@@ -193,7 +193,7 @@ class RetentionService:
         start = request.continuation or f"{buckets[0]}-"
         bucket = keys.bucket_of(start)
         if bucket not in buckets:
-            raise InvalidError(["continuation: expected what the page before said"])
+            raise InvalidError([InputFault("continuation", "unknown-page")])
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
         records = (order.record for order in page.orders if order.record)

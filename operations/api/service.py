@@ -18,7 +18,7 @@ from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows
 from engine.domain import keys, work_index
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError, RefusedError, UnreadableRowError
+from engine.domain.errors import InputFault, InvalidError, RefusedError, UnreadableRowError
 from engine.domain.events import PersonalDataRevealed
 from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow
@@ -125,7 +125,7 @@ class OperatorService:
         elif start <= page.continuation < end:
             start = f"{page.continuation} "
         else:
-            raise InvalidError(["continuation: expected what the page before said"])
+            raise InvalidError([InputFault("continuation", "unknown-page")])
         rows = await self.store.key_rows(start, end, page.limit + 1)
         shown, continuation = cut(rows, page.limit, str)
         row_of = {keys.order_keyed(row): row for row in (*exact, *shown)}

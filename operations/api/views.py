@@ -19,7 +19,7 @@ from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
 from engine.domain.causes import Cause, Code, cause_in
-from engine.domain.errors import InvalidError
+from engine.domain.errors import InputFault, InvalidError
 from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
 from engine.domain.history import name_of, read_events, to_data
 from engine.domain.keys import key_in, made_at
@@ -502,7 +502,7 @@ async def work_item_page(
     """
     if continuation:
         if not start <= continuation < end:
-            raise InvalidError(["continuation: expected what the page before said"])
+            raise InvalidError([InputFault("continuation", "unknown-page")])
         start = f"{continuation} "
     pages = await store.work_items_by_bucket(start, end, limit + 1)
     rows = sorted(chain.from_iterable(pages), key=lambda row: row.key)

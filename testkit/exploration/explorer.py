@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from engine.decisions.transitions import HistoryEntry
+from engine.words.history import in_words
 from testkit.exploration.laws.check import check, check_end
 from testkit.exploration.laws.facts import has_ended
 from testkit.exploration.moves import Move, forget, moves
@@ -63,7 +64,9 @@ class FoundError(AssertionError):
         self, violation: str, labels: Sequence[str], history: Sequence[HistoryEntry] = ()
     ) -> None:
         trace = [f"{number:3}. {label}" for number, label in enumerate(labels, 1)]
-        entries = [f"     {entry.at:%H:%M:%S} {entry.event}: {entry.detail}" for entry in history]
+        entries = [
+            f"     {entry.at:%H:%M:%S} {entry.event}: {in_words(entry.events)}" for entry in history
+        ]
         super().__init__(
             "\n".join([violation, *trace, *(["Its history:"] if entries else []), *entries])
         )

@@ -10,7 +10,7 @@ from typing import Any
 from engine.azure.settings import Settings
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Application
-from engine.domain.errors import InvalidError
+from engine.domain.errors import InputFault, InvalidError
 from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
 from engine.domain.states import PATTERN_STATE, Skipped
 from testkit.exploration.deployment import (
@@ -199,7 +199,7 @@ def _refuse_unknown(what: str, names: Collection[str], known: Sequence[str]) -> 
 
 def _check_answers(deployed: Deployment, workflow: str) -> None:
     """Raise `InvalidError` for answers that nobody could give, from outside or over a link."""
-    faults: list[str] = []
+    faults: list[InputFault | str] = []
     linked = {agent.offers for agent in deployed.agents.values() if deployed.calls_back(agent)}
     for step in deployed.workflows.latest(workflow).steps:
         if (step.is_external or step.capability in linked) and step.read_answer is not None:

@@ -75,7 +75,7 @@ try:
     environment.act(first, "annotate", step="pay")
     faults = []
 except Exception as refused:
-    faults = refused.faults
+    faults = list(map(str, refused.faults))
 operations = environment._world.operations
 environment.advance(minutes=1)
 

@@ -245,7 +245,7 @@ def test_an_outcome_is_checked_and_every_fault_named(outcome, field):
     environment, order = paid_in_doubt()
     with pytest.raises(InvalidError) as raised:
         environment.act(order, "settle", **outcome)
-    assert [fault.partition(":")[0] for fault in raised.value.faults] == [field]
+    assert [str(fault).partition(":")[0] for fault in raised.value.faults] == [field]
     assert order.steps["pay"] == "Failed"
 
 
@@ -347,7 +347,7 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
     ):
         with pytest.raises(InvalidError) as refused:
             run(arguments=wrong)
-        assert all(fault.startswith("arguments.") for fault in refused.value.faults)
+        assert all(fault.place.startswith("arguments.") for fault in refused.value.faults)
     dry = run(arguments={"wasDone": False})
     assert ([match.order_id for match in dry.matching], dry.done) == ([order.id], [])
     with pytest.raises(InvalidError):

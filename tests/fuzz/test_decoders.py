@@ -160,7 +160,7 @@ def decodes_or_says_why(decoder, body):
     except InvalidError as error:
         faults = error.faults
     assert faults
-    assert all(fault.strip() for fault in faults)
+    assert all(str(fault).strip() for fault in faults)
     return None
 
 

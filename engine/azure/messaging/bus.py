@@ -24,7 +24,7 @@ from tenacity import (
 
 from engine.azure.failures import OUTAGES, azure_errors
 from engine.concurrency import GroupCommit
-from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
+from engine.domain.errors import InputFault, InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -171,8 +171,8 @@ async def _send(
         except (MessageSizeExceededError, ValueError, TypeError) as error:
             if isinstance(error, MessageSizeExceededError) and len(batch):
                 break  # it goes with the next batch
-            fault = f"message {message and message.message_id} cannot be sent: {error}"
-            outcomes.append(InvalidError([fault]))
+            facts = {"message": message and message.message_id, "error": str(error)}
+            outcomes.append(InvalidError([InputFault("", "cannot-be-sent", facts)]))
     if len(batch):
         await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
     return outcomes

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from azure.storage.queue.aio import QueueClient
 
 from engine.azure.failures import azure_errors
-from engine.domain.errors import InvalidError, UnavailableError
+from engine.domain.errors import InputFault, InvalidError, UnavailableError
 from engine.time_limit import writing
 
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -24,8 +24,8 @@ def check(text: str) -> None:
     Azure refuses them, and Azurite accepts them but cannot deliver the message.
     """
     if found := NO_XML.search(text):
-        character = f"character {found.start() + 1} is U+{ord(found[0]):04X}"
-        raise InvalidError([f"{character}, which no queue can hold"])
+        facts = {"position": found.start() + 1, "character": f"U+{ord(found[0]):04X}"}
+        raise InvalidError([InputFault("", "not-for-queues", facts)])
 
 
 class StorageQueue:

@@ -10,7 +10,7 @@ from engine.azure.failures import azure_errors
 from engine.azure.tables import wire
 from engine.azure.tables.budget import RateLimiter
 from engine.concurrency import GroupCommit
-from engine.domain.errors import ConflictError, InvalidError, UnavailableError
+from engine.domain.errors import ConflictError, InputFault, InvalidError, UnavailableError
 from engine.storage.tables import ETags, Operation, Stored
 
 Outcome = ETags | Exception
@@ -41,8 +41,7 @@ class TableTransactions:
         # An invalid row is refused here, before it can share a transaction with others.
         parts = wire.parts_of(self._table(), partition, operations)
         if not len(parts) == len(operations) <= MAX_OPERATIONS:
-            limit = f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"
-            raise InvalidError([limit])
+            raise InvalidError([InputFault("", "too-many-operations", {"limit": MAX_OPERATIONS})])
         return await self._commits.submit(partition, parts) if parts else []
 
     async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:

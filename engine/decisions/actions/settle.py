@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from engine.decisions.actions.action import (
     KeptAnswer,
@@ -38,14 +39,16 @@ class SettleArguments(StepArguments):
     @classmethod
     def _answers_if_done(cls, answer: object, info: ValidationInfo) -> object:
         if answer is not None and info.data.get("was_done") is False:
-            raise ValueError("expected only of a step that was done")
+            raise PydanticCustomError("only-if-done", "expected only of a step that was done")
         return answer
 
     @field_validator("confirm_late_effect")
     @classmethod
     def _confirms_if_not_done(cls, confirms: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - of pydantic
         if confirms and info.data.get("was_done"):
-            raise ValueError("expected only of a step that was not done")
+            raise PydanticCustomError(
+                "only-if-not-done", "expected only of a step that was not done"
+            )
         return confirms
 
 

@@ -9,7 +9,7 @@ from engine.decisions.drafts import NextVersion, next_version
 from engine.decisions.errors import ActionRefusedError
 from engine.declarations.workflow import LONGEST_WAIT
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError
+from engine.domain.errors import InputFault, InvalidError
 from engine.domain.events import Action, DeadlineMoved, StepActionTaken
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import PATTERN_STATE, AwaitingExternalEvent
@@ -30,7 +30,7 @@ def extend_deadline(
     if order.hold:
         raise ActionRefusedError(Cause(Code.DEADLINE_ON_HOLD, {"by": order.hold.by}))
     if not now < until <= now + LONGEST_WAIT:
-        raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])
+        raise InvalidError([InputFault("until", "not-within-days", {"days": LONGEST_WAIT.days})])
     moved = order.with_steps(move_deadline(step, until))
     taken = DeadlineMoved(action=Action.EXTEND_DEADLINE, step=name, note=note, until=until)
     return next_version(order, moved, now, (taken,))

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from engine.decisions.operator_actions import cancel_for_customer, why_customer_cannot_cancel
 from engine.decisions.transitions import Transition
 from engine.declarations.business import EndpointDefinition
-from engine.domain.errors import InvalidError, UnknownOrderError
+from engine.domain.errors import InputFault, InvalidError, UnknownOrderError
 from engine.domain.messages import NotBefore, OrderId, Submission
 from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import Outcome, ProcessState
@@ -56,8 +56,8 @@ ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessStat
 def _hard_to_guess(key: str) -> str:
     fits = MIN_KEY <= len(key) <= MAX_KEY
     if not fits or _bits_of(key) < MIN_BITS or _is_repeated(key):
-        reason = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
-        raise PydanticCustomError("guessable", "{reason}", {"reason": reason})
+        message = "expected {least} to {most} characters at random, such as a UUID"
+        raise PydanticCustomError("guessable", message, {"least": MIN_KEY, "most": MAX_KEY})
     return key
 
 
@@ -167,8 +167,8 @@ def submission(
 def check_length(message: str) -> None:
     """Raise `InvalidError` if the queue cannot hold the message, which is ASCII."""
     if len(message) > LARGEST_MESSAGE:
-        reason = f"{len(message)} bytes with each character as ASCII"
-        raise InvalidError([f"body: {reason}; a queue takes {LARGEST_MESSAGE}"])
+        facts = {"length": len(message), "limit": LARGEST_MESSAGE}
+        raise InvalidError([InputFault("body", "too-many-bytes-for-queue", facts)])
 
 
 def is_of(order: OrderAggregate, endpoint: EndpointDefinition) -> bool:

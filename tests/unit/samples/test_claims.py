@@ -29,7 +29,7 @@ def test_every_fault_of_a_claim_is_named():
     wrong = STORM | {"claimNumber": "2041", "amount": 950, "items": []}
     with pytest.raises(InvalidError) as raised:
         PAYLOAD.check(wrong)
-    assert {fault.partition(":")[0] for fault in raised.value.faults} == {
+    assert {str(fault).partition(":")[0] for fault in raised.value.faults} == {
         "claimNumber",
         "amount",
         "items",

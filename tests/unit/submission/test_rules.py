@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.declarations.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
-from engine.domain.errors import InvalidError
+from engine.domain.errors import InputFault, InvalidError
 from engine.domain.keys import business_key, key_in
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OnFailure, Priority
@@ -230,9 +230,7 @@ def test_an_order_that_no_row_can_hold_is_refused_with_the_bound():
     payload = stored_form(columns_of_record(order))["Payload"]
     assert len(payload.encode("utf-16-le")) == 65_536
     assert MAX_CHARACTERS == MAX_PAYLOAD == 32_768
-    with pytest.raises(
-        InvalidError, match=f"content has {MAX_PAYLOAD + 1} characters; it can have {MAX_PAYLOAD}"
-    ):
+    with pytest.raises(InvalidError, match=f"content-too-long .*{MAX_PAYLOAD + 1}.*{MAX_PAYLOAD}"):
         submitted(claim_of(MAX_PAYLOAD + 1))
 
 
@@ -241,7 +239,7 @@ def test_an_order_of_emoji_is_refused_as_soon_as_no_row_can_hold_it():
     """Each counts twice: accepted, it could never be written, and nobody would hear why."""
     cups = (32_768 - AROUND - len(NAME)) // 2
     submitted({"claimant": NAME, "photo": "🍵" * cups})
-    with pytest.raises(InvalidError, match="content has 32770 characters"):
+    with pytest.raises(InvalidError, match=r"content-too-long .*32770"):
         submitted({"claimant": NAME, "photo": "🍵" * (cups + 1)})
 
 
@@ -254,14 +252,14 @@ def test_notices_go_to_no_queue_but_those_whose_names_begin_with_the_prefix(queu
     assert (
         read((MESSAGE % ',"replyTo":"status-x"').encode(), World().terms)[0].reply_to == "status-x"
     )
-    with pytest.raises(InvalidError, match="replyTo: only queues whose names begin with status-"):
+    with pytest.raises(InvalidError, match=r"replyTo: queue-not-allowed .*status-"):
         read((MESSAGE % f',"replyTo":"{queue}"').encode(), World().terms)
 
 
 @pytest.mark.proves("SUB-4")
 def test_an_order_that_could_not_be_erased_is_refused():
     """What stands for the personal data may be longer than they were."""
-    with pytest.raises(InvalidError, match=f"it can have {MAX_PAYLOAD}"):
+    with pytest.raises(InvalidError, match=f"content-too-long .*{MAX_PAYLOAD}"):
         submitted(claim_of(MAX_PAYLOAD, claimant="Ada"))
 
 
@@ -271,7 +269,7 @@ def test_the_name_of_an_unknown_field_is_reported_on_one_line():
     forged = json.dumps("a\n2026-11-23 13:00:00 ERROR forged\x1b[2J")
     with pytest.raises(InvalidError) as raised:
         read((MESSAGE % f",{forged}:1").encode(), World().terms)
-    assert [fault for fault in raised.value.faults if not fault.isprintable()] == []
+    assert [fault for fault in raised.value.faults if not str(fault).isprintable()] == []
 
 
 KEYED = replace(CLAIMS, keys=lambda payload: payload.get("numbers", ()))
@@ -291,8 +289,8 @@ def test_every_fault_of_keys_is_named_beside_those_of_the_business():
     with pytest.raises(InvalidError) as raised:
         read(json.dumps(body | {"numbers": [*most, "x" * (MAX_KEY + 1)]}).encode(), terms)
     assert raised.value.faults == [
-        "body: the order has 11 keys; it can have 10",
-        "body: a key of the order has 51 characters; it can have 50",
+        InputFault("body", "too-many-keys", {"length": 11, "limit": 10}),
+        InputFault("body", "key-too-long", {"length": 51, "limit": 50}),
         "claimant: expected a person",
     ]
 

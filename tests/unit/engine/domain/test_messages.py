@@ -140,7 +140,7 @@ FAULTS = {
         {"some": ["x"] * (MAX_FAULTS + 3)},
         [
             *(f"some.{number}: {NO_INTEGER}" for number in range(MAX_FAULTS)),
-            "and 3 more faults",
+            'more-faults {"more": 3}',
         ],
     ),
 }
@@ -152,7 +152,7 @@ def test_a_fault_is_reported_at_its_place(what):
     body, faults = FAULTS[what]
     with pytest.raises(InvalidError) as raised:
         decode(Lists, json.dumps(body))
-    assert raised.value.faults == faults
+    assert list(map(str, raised.value.faults)) == faults
 
 
 def test_keys_are_what_other_versions_know():

@@ -214,7 +214,7 @@ def test_a_submission_may_not_pass_for_an_erased_one():
     """Only in what is recorded `erased` stands for a value that the model would refuse."""
     with pytest.raises(InvalidError) as raised:
         PETS.check(PETS.erased(GUESTS))
-    assert [fault.partition(":")[0] for fault in raised.value.faults] == [
+    assert [str(fault).partition(":")[0] for fault in raised.value.faults] == [
         "keeper.mail",
         "keeper.born",
     ]
@@ -560,7 +560,7 @@ IN_A_STEP = {
         FaultCode.EXAMPLE_MISSING,
         operation="number",
         model="Numbered",
-        message=no_example_of(Numbered),
+        message=str(no_example_of(Numbered)),
     ),
     too_many: Fault(FaultCode.TOO_MANY_STEPS, "stay version 1", steps=21, limit=20),
 }

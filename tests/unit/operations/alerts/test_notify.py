@@ -13,6 +13,7 @@ from engine.domain import statuses as life
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
 from engine.storage.alert_log import AlertLog
 from engine.storage.notifications import Notifications
+from engine.words.catalogue import text
 from engine.words.digests import subject_of
 from operations.alerts.digests import (
     LONGEST_PAUSE,
@@ -146,7 +147,7 @@ async def test_an_entry_says_what_happened_to_what_what_to_do_and_where(notifier
     ((entry,),) = (digest.entries for digest in notifier.channels[0].sent)
     assert (entry.status, entry.needs_action, entry.count) == (DigestStatus.NEW, True, 1)
     assert (entry.about, entry.reason) == ("orders/b01-1", "declined Bcc: x")
-    assert entry.advice == "resubmit"
+    assert entry.advice == text("action.resubmit.title")
     assert entry.link == "https://shop.example/console#/orders/b01-1"
     assert entry.runbook == "https://docs.example#a"
     assert notifier.channels[0].sent[0].link == "https://shop.example/console#/alerts"

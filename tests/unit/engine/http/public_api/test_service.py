@@ -299,7 +299,7 @@ async def test_every_fault_of_what_is_sent_is_named(claims, hotels):
 def test_a_message_that_no_queue_can_hold_is_the_callers_fault():
     """Each character of another script takes six bytes of it: tried again, it would never fit."""
     check_length("x" * LARGEST_MESSAGE)
-    with pytest.raises(InvalidError, match="65537 bytes"):
+    with pytest.raises(InvalidError, match="65537"):
         check_length("x" * (LARGEST_MESSAGE + 1))
 
 
