@@ -96,7 +96,7 @@ class InputFault:
     """One fault of an input, as a code with facts; `engine.words.errors` has its words."""
 
     place: str
-    """The field, such as `items.0.sku`; empty for the whole input."""
+    """The field, such as `lines.0.name`; empty for the whole input."""
     code: str
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """JSON values, none of which repeats the input."""

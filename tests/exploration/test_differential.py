@@ -106,13 +106,13 @@ CHANGED = (
     ),
     changed(
         "back-off begins a failure later",
-        "engine/decisions/recover.py",
+        "engine/decisions/step_kinds.py",
         "failures > 1 and report.fault is None",
         "failures > 2 and report.fault is None",
     ),
     changed(
         "an attempt that no agent has begun counts",
-        "engine/decisions/recover.py",
+        "engine/decisions/step_kinds.py",
         "    if not report.has_begun:",
         "    if False:",
     ),
