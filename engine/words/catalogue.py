@@ -23,7 +23,7 @@ LOCALE = "page.locale"
 """The key of the tag of the language, by which pages write numbers and times; it is no word."""
 
 _FOLDER = Path(__file__).parent
-_VALUE = re.compile(r"(\{\w+\})")
+_VALUE = re.compile(r"(\{\w+(?:!r)?\})")
 _WORD = re.compile(r"[^\W\d_]+")
 _ACCENTED = str.maketrans(
     "ABCDEFGHIJKLMNOPRSTUVWYZabcdefghijklmnoprstuvwyz",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from engine.words.catalogue import text
 from operations.cli.client import Api, ApiError, Json, KeyRefusedError
 
 SIGNATURE = {"operator": "check", "note": "the check has removed its fault"}
@@ -12,10 +13,6 @@ SIMULATOR = "/simulator"
 NOT_LET_IN = (301, 302, 401, 403)
 """A refused key, or a sign-in before the app."""
 PAUSE_SECONDS = 0.5
-NO_SAMPLE = (
-    "there is no sample order, or a service that it needs is real, and the order would be too"
-)
-NO_STEP = "a sample order that is refused a step waits for nobody, and is undone"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +29,12 @@ class Check:
         self._until("health", self._healthy)
         steps = self._steps_of_sample()
         if not steps:
-            self.say(f"not tried: order, alert, resubmit; {NO_SAMPLE}")
+            self.say(text("cli.check.no-sample"))
             return
         self._until("order", partial(self._is, self._place({}), "Processed"))
         step = next((sample_step for sample_step in reversed(steps) if sample_step["waits"]), None)
         if step is None:
-            self.say(f"not tried: alert, resubmit; {NO_STEP}")
+            self.say(text("cli.check.no-step"))
             return
         self._try_failure(step)
 
@@ -57,22 +54,32 @@ class Check:
             done, found = _look(seen)
             took = time.monotonic() - began
             if done:
-                self.say(f"ok  {what}: {found} ({took:.1f} s)")
+                self.say(
+                    text(
+                        "cli.check.ok",
+                        what=text(f"cli.check.{what}"),
+                        found=found,
+                        took=f"{took:.1f}",
+                    )
+                )
                 return
             if took >= self.patience_seconds:
-                raise ApiError(f"{what}: {found}, still after {took:.0f} s")
+                what = text(f"cli.check.{what}")
+                raise ApiError(text("cli.check.still", what=what, found=found, took=f"{took:.0f}"))
             time.sleep(PAUSE_SECONDS)
 
     def _healthy(self) -> tuple[bool, str]:
         status, answer = self.api.ask("GET", "/api/health")
         states = [f"{name} {state}" for name, state in answer.get("dependencies", {}).items()]
-        return status == 200, ", ".join(states) or f"{status} from {self.api.url}"
+        return status == 200, ", ".join(states) or text(
+            "cli.check.from", status=status, url=self.api.url
+        )
 
     def _steps_of_sample(self) -> Sequence[Json]:
         """Return the steps of the sample order; none if there is no such order."""
         status, answer = self.api.ask("GET", SIMULATOR)
         if status in NOT_LET_IN:
-            raise KeyRefusedError(f"the key was refused: {status} from {SIMULATOR}")
+            raise KeyRefusedError(text("cli.check.key-refused", status=status, url=SIMULATOR))
         if status not in (200, 404):
             raise ApiError(f"sample: {status}, {answer}")
         sample: Json = answer.get("sample") or {}
@@ -96,12 +103,15 @@ class Check:
         order = self.api.get("orders", order_id)
         state = order["processState"]
         because = f": {order['reason']}" if order["reason"] else ""
-        return state in wanted, f"{order_id} is {state}{because}"
+        found = text("cli.check.is", order=order_id, state=text(f"state.{state}"), because=because)
+        return state in wanted, found
 
     def _alerted(self, order_id: str) -> tuple[bool, str]:
         alerts = self.api.get("alerts")["alerts"]
         found = [alert["type"] for alert in alerts if alert["subject"] == f"orders/{order_id}"]
-        return bool(found), f"{found[0]} of {order_id}" if found else f"none of {order_id}"
+        return bool(found), text(
+            "cli.check.alerted", alert=found[0] if found else text("cli.none"), order=order_id
+        )
 
 
 def _look(seen: Callable[[], tuple[bool, str]]) -> tuple[bool, str]:

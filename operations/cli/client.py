@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 import httpx2
 
+from engine.words.catalogue import text
+
 TIMEOUT_SECONDS = 60.0
 
 Json = dict[str, Any]
-
-SIGN_IN = "; where operators sign in, OPERATOR_TOKEN has to be a token of theirs besides"
 
 
 class ApiError(Exception):
@@ -107,7 +107,7 @@ class Api:
         try:
             return self._http.request(method, path, **options)
         except httpx2.HTTPError as error:
-            raise UnreachableError(f"{self.url} cannot be reached: {error}") from error
+            raise UnreachableError(text("cli.unreachable", url=self.url, error=error)) from error
 
     def _answer(self, method: str, path: tuple[str, ...], **options: Any) -> Json:
         quoted = "/".join(quote(part, safe="") for part in path)
@@ -136,21 +136,18 @@ def _error(response: httpx2.Response, problem: Json) -> ApiError:
     """Return the error for a status, which a proxy before the app may have answered."""
     status = response.status_code
     if status == 401:
-        return KeyRefusedError(
-            f"the key was refused: OPERATOR_KEY or --key has to be the operators' key{SIGN_IN}"
-        )
+        return KeyRefusedError(text("cli.key-refused"))
     if status == 403 or response.is_redirect:
-        return KeyRefusedError(f"{status}, the app does not let you in{SIGN_IN}")
+        return KeyRefusedError(text("cli.not-let-in", status=status))
     if response.is_success:
-        wrong = "answers, but not as the operators' API does: is that the app's address?"
-        return UnreachableError(f"{response.url} {wrong}")
+        return UnreachableError(text("cli.not-the-api", url=response.url))
     kind = BrokenError if status == 500 else UnreachableError if status > 500 else ApiError
     return kind(_fault(status, problem))
 
 
 def _fault(status: int, problem: Json) -> str:
     """Return the texts of the problem details."""
-    title = problem.get("title") or f"{status}, without a reason"
+    title = problem.get("title") or text("cli.no-reason", status=status)
     detail = problem.get("detail")
     details = [detail] if detail else []
     return "; ".join([str(title), *details, *problem.get("faults", ())])

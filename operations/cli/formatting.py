@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterable
 
+from engine.words.catalogue import text
 from operations.cli.client import Json
-from operations.cli.terminal import in_zone, printable, table, verbatim
+from operations.cli.terminal import headers, in_zone, printable, table, verbatim
 
 MAX_SHOWN = 20
 """Maximum number of orders of a dry run that are listed."""
@@ -18,14 +19,15 @@ def acted(answer: Json) -> str:
     return f"{printable(answer['orderId'])}: {answer['status']}"
 
 
-def with_more(text: str, answer: Json) -> str:
+def with_more(shown: str, answer: Json) -> str:
     """Return the text, with a hint if there are more pages."""
-    return f"{text}\n(there are more: --all)" if answer["continuation"] else text
+    more = text("cli.more-pages") if answer["continuation"] else None
+    return "\n".join(filter(None, (shown, more)))
 
 
 def orders_table(orders: Iterable[Json]) -> str:
     """Return a list of orders as a table."""
-    header = ("ORDER", "SITUATION", "UNTIL", "SINCE", "STEP", "REASON")
+    header = headers("order", "situation", "until", "since", "step", "reason")
     return table(header, map(_order_row, orders), free=2)
 
 
@@ -56,20 +58,20 @@ def order_text(order: Json) -> str:
     ]
     if order["keys"]:
         facts.append(("keys", ", ".join(order["keys"])))
-    facts.append(("actions", ", ".join(order["actions"]) or "none"))
-    step_header = ("STEP", "STATE", "ATTEMPTS", "FAILURES", "COOLDOWNS", "REASON", "RESULT")
+    facts.append(("actions", ", ".join(order["actions"]) or text("cli.none")))
+    step_header = headers("step", "state", "attempts", "failures", "cooldowns", "reason", "result")
     tables = (
-        table(("ORDER", order["orderId"]), facts),
+        table((text("cli.header.order"), order["orderId"]), facts),
         table(step_header, steps, free=2),
-        table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
+        table(headers("at", "actor", "event", "detail"), history),
     )
     return "\n\n".join(tables)
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
     result = verbatim(json.dumps(step["result"]) if step["result"] else "")
-    name = f"{step['name']} (point of no return)" if step["pivot"] else step["name"]
-    later = f"not before {step['notBefore']}" if step["notBefore"] else None
+    name = text("cli.pivot", step=step["name"]) if step["pivot"] else step["name"]
+    later = text("cli.not-before", time=step["notBefore"]) if step["notBefore"] else None
     counted = (step["state"], _attempts(step), step["failureCount"], step["cooldowns"])
     return (name, *counted, step["reason"] or later, result)
 
@@ -77,48 +79,55 @@ def _step_row(step: Json) -> tuple[object, ...]:
 def question_text(question: Json) -> str:
     """Return what somebody outside is asked."""
     until = (
-        f"until {question['until']}"
+        text("cli.until", time=question["until"])
         if question["until"]
-        else question["whyClosed"] or "not awaited yet"
+        else question["whyClosed"] or text("cli.not-awaited")
     )
     facts = [
         (question["title"] or question["step"], until),
-        ("asked", f"{question['requestsSent']} of {question['asks']} times"),
-        ("what", verbatim(json.dumps(question["question"]))),
-        ("answer with", ", ".join(question["fields"])),
+        (
+            text("cli.asked"),
+            text("cli.asked.times", sent=question["requestsSent"], asks=question["asks"]),
+        ),
+        (text("cli.question"), verbatim(json.dumps(question["question"]))),
+        (text("cli.answer-with"), ", ".join(question["fields"])),
     ]
-    return table(("ORDER", question["orderId"]), facts)
+    return table((text("cli.header.order"), question["orderId"]), facts)
 
 
 def _attempts(step: Json) -> str:
     """Return how often a step was tried; a round has an idempotency key of its own."""
-    in_round = f" (round {step['keyGeneration'] + 1})" if step["keyGeneration"] else ""
+    generation = step["keyGeneration"]
+    in_round = text("cli.round", round=generation + 1) if generation else ""
     return f"{step['attempts']}{in_round}"
 
 
 def explanation_text(answer: Json) -> str:
     """Return why an order is where it is, and what happens otherwise."""
-    return (
-        f"{in_zone(answer['summary'])}\nIf nothing happens: {in_zone(answer['ifNothingHappens'])}"
-    )
+    otherwise = text("cli.if-nothing-happens", effect=in_zone(answer["ifNothingHappens"]))
+    return f"{in_zone(answer['summary'])}\n{otherwise}"
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:
     """Return the orders that a dry run found, or the outcome of a bulk action."""
     if not go:
         shown = orders_table(summary["matching"][:MAX_SHOWN])
-        hint = f"to {summary['action']} them: --go --until {summary['until']}"
-        return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
+        hint = text(
+            "cli.bulk.meant",
+            orders=len(summary["matching"]),
+            action=summary["action"],
+            until=summary["until"],
+        )
+        return f"{shown}\n{hint}"
     refused = [
         f"{refusal['orderId']}: {printable(refusal['why'])}" for refusal in summary["refused"]
     ]
-    counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
-    waiting = [f"{order_id}: still needs an operator" for order_id in summary["stillWaiting"]]
-    again = (
-        f"; to try those that were refused again: --go --until {summary['until']}"
-        if refused
-        else ""
+    counts = ", ".join(
+        text(f"cli.bulk.{name}", orders=len(summary[name]))
+        for name in ("done", "refused", "changed")
     )
+    waiting = [text("cli.bulk.waiting", order=order_id) for order_id in summary["stillWaiting"]]
+    again = text("cli.bulk.again", until=summary["until"]) if refused else ""
     return "\n".join([*refused, *waiting, f"{counts}{again}"])
 
 
@@ -127,7 +136,7 @@ def alerts_table(found: Iterable[Json]) -> str:
     rows = [
         (
             alert["at"],
-            "closed" if alert["closed"] else "open",
+            text("cli.closed" if alert["closed"] else "cli.open"),
             alert["type"],
             alert["subject"],
             verbatim(alert.get("reason")),
@@ -136,7 +145,7 @@ def alerts_table(found: Iterable[Json]) -> str:
         )
         for alert in found
     ]
-    header = ("AT", "STATE", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY")
+    header = headers("at", "state", "type", "subject", "reason", "acknowledged", "key")
     return table(header, rows, free=3)
 
 
@@ -151,12 +160,12 @@ def poison_table(found: Iterable[Json]) -> str:
         )
         for message in found
     ]
-    return table(("QUEUE", "ID", "REASON", "BODY"), rows, free=2)
+    return table(headers("queue", "id", "reason", "body"), rows, free=2)
 
 
 def _beginning(body: object) -> str:
-    text = str(body)
-    return text if len(text) <= MAX_BODY else f"{text[:MAX_BODY]}… (all of it: --json)"
+    shown = str(body)
+    return shown if len(shown) <= MAX_BODY else text("cli.cut", beginning=shown[:MAX_BODY])
 
 
 def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]) -> str:
@@ -168,14 +177,12 @@ def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]
         return any(spelling in body for spelling in spellings)
 
     dropped = [
-        f"poison message of that name: poison drop {message['queue']} {message['id']}"
+        text("cli.names-customer", queue=message["queue"], id=message["id"])
         for message in messages
         if names_customer(message)
     ]
-    orders = [
-        f"order that cannot be read, whosever it is: explain {order_id}" for order_id in unreadable
-    ]
-    waiting = "not looked at: submissions that wait on their queue; ask again later"
+    orders = [text("cli.unreadable-order", order=order_id) for order_id in unreadable]
+    waiting = text("cli.not-looked-at")
     return "\n".join([*map(printable, dropped), *map(printable, orders), waiting])
 
 
@@ -183,36 +190,55 @@ def overview_text(answer: Json) -> str:
     """Return the overview as a table."""
 
     def shown(count: Json) -> str:
-        return f"{count['count']}{' or more' if count['atLeast'] else ''}"
+        number = count["count"]
+        return text("cli.or-more", number=number) if count["atLeast"] else str(number)
 
     sweep = answer["lastSweep"]
     rows = [
-        *((f"orders {state}", shown(count)) for state, count in answer["openOrders"].items()),
-        ("events for operators not sent yet", shown(answer["unconfirmedEvents"])),
-        ("notices for senders not sent yet", shown(answer["unsentNotices"])),
-        ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
         *(
-            (f"waiting in {queue}", "away" if count is None else count)
+            (text("cli.overview.orders", state=state), shown(count))
+            for state, count in answer["openOrders"].items()
+        ),
+        (text("cli.overview.events"), shown(answer["unconfirmedEvents"])),
+        (text("cli.overview.notices"), shown(answer["unsentNotices"])),
+        (
+            text("cli.overview.sweep"),
+            text("cli.overview.swept", at=sweep["at"], instance=sweep["instance"])
+            if sweep
+            else text("cli.none-yet"),
+        ),
+        *(
+            (
+                text("cli.overview.waiting", queue=queue),
+                text("cli.away") if count is None else count,
+            )
             for queue, count in answer["waiting"].items()
         ),
-        *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
-        *((f"agent {agent['agent']}", _agent_text(agent)) for agent in answer["agents"]),
-        *((f"agent {agent['agent']}", _paused_text(agent)) for agent in answer["pausedAgents"]),
+        *(
+            (text("cli.overview.poison", queue=queue), count)
+            for queue, count in answer["poison"].items()
+        ),
+        *((_agent_name(agent), _agent_text(agent)) for agent in answer["agents"]),
+        *((_agent_name(agent), _paused_text(agent)) for agent in answer["pausedAgents"]),
     ]
-    return table(("WHAT", "HOW MANY"), rows)
+    return table(headers("what", "how-many"), rows)
+
+
+def _agent_name(agent: Json) -> str:
+    return text("cli.overview.agent", agent=agent["agent"])
 
 
 def _agent_text(agent: Json) -> str:
     closed = (
-        f"makes no calls until {agent['openUntil']}"
+        text("cli.agent.open", until=agent["openUntil"])
         if agent.get("openUntil")
-        else f"{agent['running']} calls"
+        else text("cli.agent.calls", calls=agent["running"])
     )
-    return f"{closed}; {agent['instance']}, at {agent['at']}"
+    return text("cli.agent", state=closed, instance=agent["instance"], at=agent["at"])
 
 
 def _paused_text(paused: Json) -> str:
-    return f"{paused['by']} paused it until {paused['until']}: {paused['because']}"
+    return text("cli.agent.paused", by=paused["by"], until=paused["until"], note=paused["because"])
 
 
 def causes_table(found: Iterable[Json]) -> str:
@@ -229,4 +255,4 @@ def causes_table(found: Iterable[Json]) -> str:
         )
         for cause in found
     ]
-    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "LAST", "CAUSE"), rows)
+    return table(headers("alerts", "open", "not-taken", "type", "step", "last", "cause"), rows)

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import click
 
+from engine.words.catalogue import text
+from operations.cli import library_words
 from operations.cli.client import Api, ApiError
 from operations.cli.commands import (
     actions,
@@ -25,18 +27,6 @@ from operations.cli.commands import (
 from operations.cli.terminal import printable
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
-EPILOG = """Times are in this machine's time zone, or in UTC with --utc. You can give a time as
-10:00 (today), as "2026-01-31 10:00", or with its zone, as 2026-01-31T10:00:00Z.
-
-Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the
-sign-in, was refused; 5 the app has failed, and its log says why.
-
-\b
-Completion with the Tab key, in bash, zsh and fish:
-  eval "$(_OPERATORS_COMPLETE=bash_source operators)"
-  eval "$(_OPERATORS_COMPLETE=zsh_source operators)"
-  _OPERATORS_COMPLETE=fish_source operators | source
-"""
 LOCAL_KEY = "local-operator"
 """The key of `make run`."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -50,7 +40,7 @@ class Tools(click.Group):
         try:
             return super().invoke(ctx)
         except ApiError as error:
-            click.echo(f"Error: {printable(error)}", err=True)
+            click.echo(text("cli.error", error=printable(error)), err=True)
             ctx.exit(error.exit_code)
 
 
@@ -67,9 +57,7 @@ def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
     except ValueError as fault:
         raise click.BadParameter(str(fault)) from None
     if address.scheme != "https" and address.hostname not in LOOPBACK:
-        raise click.BadParameter(
-            "expected https://, or http:// on this machine: the key goes there"
-        )
+        raise click.BadParameter(text("cli.unsafe-url"))
     return url
 
 
@@ -82,30 +70,31 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 
 @click.group(
     cls=Tools,
-    epilog=EPILOG,
+    epilog=text("cli.epilog"),
     context_settings={"max_content_width": 100},
+    help=text("cli.command.main"),
 )
 @click.option(
     "--url",
     envvar="OPERATOR_URL",
     default=_local_url,
     callback=_safe_url,
-    show_default="http://127.0.0.1:7071, or the port HTTP_PORT",
+    show_default=text("cli.default-url"),
     show_envvar=True,
-    help="The app's address.",
+    help=text("cli.option.url"),
 )
 @click.option(
     "--key",
     envvar="OPERATOR_KEY",
-    show_default=f"{LOCAL_KEY} on this machine",
+    show_default=text("cli.default-key", key=LOCAL_KEY),
     show_envvar=True,
-    help="The operators' key.",
+    help=text("cli.option.key"),
 )
 @click.option(
     "--token",
     envvar="OPERATOR_TOKEN",
     show_envvar=True,
-    help="Your token, where operators sign in.",
+    help=text("cli.option.token"),
 )
 @click.option(
     "--version",
@@ -113,7 +102,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Show the version and exit.",
+    help=text("cli.option.version"),
 )
 @click.pass_context
 def main(ctx: click.Context, url: str, key: str | None, token: str | None) -> None:
@@ -137,5 +126,6 @@ MODULES = (
     personal_data,
     messages,
 )
+library_words.translate()
 for _command in chain.from_iterable(module.COMMANDS for module in MODULES):
     main.add_command(_command)

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli.client import UnreachableError
 
 IN_UTC = "operators.in_utc"
@@ -44,10 +45,10 @@ def verbatim(value: object) -> Verbatim:
 
 def printable(value: object) -> str:
     """Return the text with all characters escaped that are not printable."""
-    text = "" if value is None else str(value)
+    shown = "" if value is None else str(value)
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
+        for character in shown
     )
 
 
@@ -59,8 +60,8 @@ def zone() -> tzinfo | None:
 
 def in_zone(value: object) -> str:
     """Return the text, printable, with the API's times in the zone in which times are shown."""
-    text = TIME.sub(lambda found: _short(datetime.fromisoformat(found[0])), printable(value))
-    return text if zone() else CLOCK.sub(_local, text)
+    shown = TIME.sub(lambda found: _short(datetime.fromisoformat(found[0])), printable(value))
+    return shown if zone() else CLOCK.sub(_local, shown)
 
 
 def _short(at: datetime) -> str:
@@ -100,6 +101,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, free: int 
     return "\n".join(line.rstrip() for line in drawn)
 
 
+def headers(*names: str) -> tuple[str, ...]:
+    """Return the headers of a table in words."""
+    return tuple(text(f"cli.header.{name}") for name in names)
+
+
 def _cell(value: object) -> str:
     return printable(value) if isinstance(value, Verbatim) else in_zone(value)
 
@@ -124,14 +130,14 @@ def _row(line: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 def _below(names: Sequence[str], texts: Sequence[str], columns: int) -> Iterator[str]:
     """Yield the lines below a row: each of the other columns with its name."""
-    for name, text in zip(names, texts, strict=True):
-        if text:
-            parts = _wrapped(f"{name.lower()}: {text}", columns - len(INDENT))
+    for name, shown in zip(names, texts, strict=True):
+        if shown:
+            parts = _wrapped(f"{name.lower()}: {shown}", columns - len(INDENT))
             yield from (f"{INDENT}{part}" for part in parts)
 
 
-def _wrapped(text: str, width: int) -> Sequence[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+def _wrapped(shown: str, width: int) -> Sequence[str]:
+    return textwrap.wrap(shown, width, break_on_hyphens=False) or [""]
 
 
 def as_json(answer: object) -> str:
@@ -151,7 +157,7 @@ def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | N
         try:
             shown = _drawn(draw, in_json=in_json)
         except UnreachableError as away:
-            click.echo(f"{printable(away)}; another try in {every:g} s", err=True)
+            click.echo(text("cli.another-try", why=printable(away), seconds=f"{every:g}"), err=True)
         else:
             click.clear()  # in a terminal only
             click.echo(shown)
@@ -159,5 +165,5 @@ def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | N
 
 
 def _drawn(draw: Callable[[], tuple[Any, str]], *, in_json: bool) -> str:
-    answer, text = draw()
-    return as_json(answer) if in_json else text
+    answer, shown = draw()
+    return as_json(answer) if in_json else shown

@@ -2,6 +2,7 @@
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli.client import Api
 from operations.cli.commands.action_help import help_of
 from operations.cli.commands.options import IN_UTC_OPTION, given_time, signed
@@ -15,7 +16,7 @@ from operations.cli.terminal import in_zone, printable
     required=True,
     type=given_time,
     metavar="TIME",
-    help='The end of the pause, such as "2026-01-31 04:00".',
+    help=text("cli.option.until"),
 )
 @signed
 @IN_UTC_OPTION
@@ -23,7 +24,8 @@ from operations.cli.terminal import in_zone, printable
 def pause_agent(api: Api, /, *, agent: str, **body: str) -> None:
     """Pause an agent."""
     paused = api.post("agents", agent, "pause", body=body)
-    click.echo(f"{printable(paused['agent'])}: paused until {in_zone(paused['until'])}")
+    agent, until = printable(paused["agent"]), in_zone(paused["until"])
+    click.echo(text("cli.paused", agent=agent, until=until))
 
 
 @click.command(name="resume-agent", help=help_of("resume-agent"))
@@ -33,7 +35,7 @@ def pause_agent(api: Api, /, *, agent: str, **body: str) -> None:
 def resume_agent(api: Api, /, *, agent: str, **body: str) -> None:
     """Resume an agent."""
     answer = api.post("agents", agent, "resume", body=body)
-    click.echo(f"{printable(answer['agent'])}: resumed")
+    click.echo(text("cli.resumed", agent=printable(answer["agent"])))
 
 
 COMMANDS = (

@@ -2,14 +2,15 @@
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.client import Api, ApiError, Json
 from operations.cli.commands.options import EVERYTHING, WATCH, printed, signed
 from operations.cli.terminal import show
 
 
-@click.command()
-@click.option("--limit", default=50, show_default=True, help="The number of alerts on a page.")
+@click.command(help=text("cli.command.alerts"))
+@click.option("--limit", default=50, show_default=True, help=text("cli.option.limit"))
 @EVERYTHING
 @printed
 @WATCH
@@ -24,7 +25,7 @@ def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: floa
     show(draw, in_json=in_json, every=watch)
 
 
-@click.command()
+@click.command(help=text("cli.command.causes"))
 @printed
 @WATCH
 @click.pass_obj
@@ -38,9 +39,9 @@ def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
     show(draw, in_json=in_json, every=watch)
 
 
-@click.command()
+@click.command(help=text("cli.command.acknowledge"))
 @click.argument("keys", nargs=-1)
-@click.option("--cause", help="All alerts with exactly this cause, as `causes` names it.")
+@click.option("--cause", help=text("cli.option.cause"))
 @signed
 @click.pass_obj
 def acknowledge(
@@ -53,13 +54,13 @@ def acknowledge(
         if cause == (alert["cause"] or alert["reason"]):
             named += alert["unacknowledged"]
     if not named:
-        raise ApiError("no alert is meant by that")
+        raise ApiError(text("cli.no-alert"))
     answer = api.post(
         "alerts", "acknowledge", body={"operator": operator, "note": note, "alerts": named}
     )
-    click.echo(f"{len(answer['acknowledged'])} acknowledged")
+    click.echo(text("cli.acknowledged", alerts=len(answer["acknowledged"])))
     if answer["unknown"]:
-        raise ApiError(f"unknown: {', '.join(answer['unknown'])}")
+        raise ApiError(text("cli.unknown", keys=", ".join(answer["unknown"])))
 
 
 COMMANDS = (

@@ -2,6 +2,7 @@
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.client import Api
 from operations.cli.commands.action_help import help_of
@@ -9,22 +10,18 @@ from operations.cli.commands.options import IN_UTC_OPTION, OPERATOR, given_time,
 from operations.cli.terminal import printable
 
 
-@click.command()
+@click.command(help=text("cli.command.answer"))
 @click.argument("order_id")
 @click.argument("step")
 @click.argument("content", required=False)
-@click.option("--refusal", help="The reason for a refusal, by which the step fails.")
+@click.option("--refusal", help=text("cli.option.refusal"))
 @OPERATOR
 @IN_UTC_OPTION
 @click.pass_obj
 def answer(
     api: Api, *, order_id: str, step: str, content: str | None, refusal: str | None, operator: str
 ) -> None:
-    """Answer a step for someone outside, or show its question.
-
-    CONTENT is the answer, a JSON object. Without it, and without a refusal, the command shows the
-    question and the fields of the answer.
-    """
+    """Answer a step for someone outside, or show its question."""
     if content is None and refusal is None:
         click.echo(formatting.question_text(api.get("orders", order_id, "answers", step)))
         return
@@ -49,7 +46,7 @@ def _asking(action: str) -> click.Command:
     return act
 
 
-@click.command()
+@click.command(help=text("cli.command.extend"))
 @click.argument("order_id")
 @click.argument("step")
 @click.argument("until", metavar="UNTIL", type=given_time)
@@ -57,10 +54,7 @@ def _asking(action: str) -> click.Command:
 @IN_UTC_OPTION
 @click.pass_obj
 def extend(api: Api, *, order_id: str, step: str, until: str, operator: str, note: str) -> None:
-    """Move the time by which an answer is due.
-
-    UNTIL is a time such as "2026-01-31 10:00", at most 30 days from now.
-    """
+    """Move the time by which an answer is due."""
     body = {"operator": operator, "note": note, "until": until}
     click.echo(formatting.acted(api.post("orders", order_id, "answers", step, "extend", body=body)))
 

@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from engine.decisions.actions.arguments import Argument, ArgumentKind
 from engine.words.catalogue import text
+from engine.words.values import one_of
 from operations.cli.client import Json
 from operations.cli.commands.options import given_time, json_object
 
@@ -49,5 +50,5 @@ def body_of(arguments: Iterable[Argument], given: Mapping[str, Any]) -> Json:
     """
     for argument in arguments:
         if argument.is_required and given[argument.name] is None:
-            raise click.UsageError(f"expected {_name(argument).replace('/', ' or ')}")
+            raise click.UsageError(text("cli.expected", options=one_of(_name(argument).split("/"))))
     return {to_camel(name): value for name, value in given.items() if value is not None}

@@ -8,6 +8,7 @@ import click
 from engine.decisions.actions.arguments import ArgumentKind, arguments_of
 from engine.decisions.operator_actions import ACTIONS, AnyAction
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome
+from engine.words.catalogue import text
 from operations.cli import formatting, terminal
 from operations.cli.client import Api, Json
 from operations.cli.commands.action_help import help_of
@@ -19,15 +20,15 @@ OUTCOMES = click.Choice(
 )
 FILTERS = (
     WORKFLOW,
-    click.option("--step", help="Only orders of which this step failed."),
-    click.option("--agent", help="Only orders of which a step failed at this agent."),
-    click.option("--cause", help="Only orders with exactly this cause, as `causes` names it."),
-    click.option("--outcome", type=OUTCOMES, help="Only orders with this outcome."),
+    click.option("--step", help=text("cli.option.step")),
+    click.option("--agent", help=text("cli.option.agent")),
+    click.option("--cause", help=text("cli.option.cause.bulk")),
+    click.option("--outcome", type=OUTCOMES, help=text("cli.option.outcome")),
     click.option(
         "--since",
         type=given_time,
         metavar="TIME",
-        help="Only orders that have changed since this time.",
+        help=text("cli.option.since"),
     ),
 )
 """The options that say which orders are meant."""
@@ -36,13 +37,9 @@ LISTS = ("matching", "done", "stillWaiting", "refused", "changed")
 """The lists of orders that a page has."""
 
 
-@click.group()
+@click.group(help=text("cli.command.bulk"))
 def bulk() -> None:
-    """Act on many orders, first as a dry run.
-
-    It acts on the orders that are listed for the action. After an interruption, start it again with
-    the same --until: it does the rest, and touches no order twice.
-    """
+    """Act on many orders, first as a dry run."""
 
 
 def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,9 +60,9 @@ def _command(action: AnyAction) -> click.Command:
         "--until",
         type=given_time,
         metavar="TIME",
-        help="Only orders that have not changed since this time. A dry run prints the time to use.",
+        help=text("cli.option.until.bulk"),
     )
-    @click.option("--go", is_flag=True, help="Act. Without it, show what would be done.")
+    @click.option("--go", is_flag=True, help=text("cli.option.go"))
     @signed
     @printed
     @click.pass_obj
@@ -97,7 +94,7 @@ def _carried_out(api: Api, body: Json) -> Json:
         for name in LISTS:
             summary[name] += page[name]
         found, done = len(summary["matching"]), len(summary["done"])
-        click.echo(f"{found} orders found so far, {done} done", err=True)
+        click.echo(text("cli.bulk.so-far", found=found, done=done), err=True)
     return summary
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli.client import Api
 from operations.cli.commands.options import signed
 from operations.cli.copies import Copier, ids_in
@@ -19,36 +20,29 @@ def _copier(api: Api, signature: dict[str, str]) -> Copier:
     )
 
 
-@click.command()
+@click.command(help=text("cli.command.export"))
 @COPY
 @signed
 @click.pass_obj
 def export(api: Api, /, *, file: Path, **signature: str) -> None:
-    """Copy all orders and messages into a new file.
-
-    The copy has the orders, customers' keys, alerts and poison messages. It holds personal data, so
-    only its owner can read the file.
-    """
+    """Copy all orders and messages into a new file."""
     click.echo(f"{printable(file)}: {_copier(api, signature).export(file)}")
 
 
-@click.command()
+@click.command(help=text("cli.command.restore"))
 @COPY
 @click.option(
     "--erased",
     type=click.Path(path_type=Path),
-    help="A file with the ids of the orders that were erased after the copy, one a line.",
+    help=text("cli.option.erased"),
 )
-@click.option("--leave-out", is_flag=True, help="End without the lines that are refused.")
+@click.option("--leave-out", is_flag=True, help=text("cli.option.leave-out"))
 @signed
 @click.pass_obj
 def restore(
     api: Api, /, *, file: Path, erased: Path | None, leave_out: bool, **signature: str
 ) -> None:
-    """Restore a copy into an empty store.
-
-    After an interruption, the same command continues.
-    """
+    """Restore a copy into an empty store."""
     order_ids = ids_in(erased) if erased else []
     done = _copier(api, signature).restore(file, order_ids, leave_out=leave_out)
     click.echo(f"{printable(file)}: {done}")

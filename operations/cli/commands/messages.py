@@ -2,18 +2,19 @@
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.client import Api, Json
 from operations.cli.commands.options import EVERYTHING, WATCH, printed, signed
 from operations.cli.terminal import printable, show
 
 
-@click.group()
+@click.group(help=text("cli.command.poison"))
 def poison() -> None:
     """List, put back or drop messages that could not be read."""
 
 
-@poison.command(name="list")
+@poison.command(name="list", help=text("cli.command.poison.list"))
 @EVERYTHING
 @printed
 @WATCH
@@ -28,7 +29,7 @@ def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | Non
     show(draw, in_json=in_json, every=watch)
 
 
-@poison.command()
+@poison.command(help=text("cli.command.poison.redrive"))
 @click.argument("queue")
 @click.argument("message_id")
 @signed
@@ -41,7 +42,7 @@ def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) 
     click.echo(f"{printable(answer['id'])}: {answer['status']}")
 
 
-@poison.command()
+@poison.command(help=text("cli.command.poison.drop"))
 @click.argument("queue")
 @click.argument("message_id")
 @signed

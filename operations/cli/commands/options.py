@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli.client import Json
 from operations.cli.terminal import IN_UTC, zone
 
@@ -25,11 +26,9 @@ IN_UTC_OPTION = click.option(
     is_eager=True,  # before a time is read
     expose_value=False,
     callback=_wants_utc,
-    help="Show and read times in UTC, instead of this machine's zone.",
+    help=text("cli.option.utc"),
 )
-IN_JSON_OPTION = click.option(
-    "--json", "in_json", is_flag=True, help="Print the API's answer; its times are in UTC."
-)
+IN_JSON_OPTION = click.option("--json", "in_json", is_flag=True, help=text("cli.option.json"))
 
 
 def printed(command: Command) -> Command:
@@ -38,56 +37,57 @@ def printed(command: Command) -> Command:
 
 
 OPERATOR = click.option(
-    "--operator", default=getpass.getuser, show_default="you", help="The operator's name."
+    "--operator",
+    default=getpass.getuser,
+    show_default=text("cli.you"),
+    help=text("cli.option.operator"),
 )
-EVERYTHING = click.option("--all", "everything", is_flag=True, help="Show all pages.")
-WORKFLOW = click.option("--workflow", help="Only orders on this workflow.")
+EVERYTHING = click.option("--all", "everything", is_flag=True, help=text("cli.option.all"))
+WORKFLOW = click.option("--workflow", help=text("cli.option.workflow"))
 WATCH = click.option(
     "--watch",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
-    help="Repeat it every so many seconds, also while the app is away.",
+    help=text("cli.option.watch"),
 )
 
 
 def signed(command: Command) -> Command:
     """Give a command the options that say who acts, and why."""
-    command = click.option(
-        "--note", "-m", required=True, help="The reason, for the history and the log."
-    )(command)
+    command = click.option("--note", "-m", required=True, help=text("cli.option.note"))(command)
     return OPERATOR(command)
 
 
-def given_time(text: str) -> str:
+def given_time(given: str) -> str:
     """Return a time with its zone: if it names none, that in which times are shown.
 
     A text that is no time is left to the API, which refuses it.
     """
     try:
-        time = datetime.fromisoformat(_with_date(text))
+        time = datetime.fromisoformat(_with_date(given))
     except ValueError:
-        return text
+        return given
     if time.tzinfo:
-        return text if len(text) > len("10:00:00Z") else time.isoformat()
+        return given if len(given) > len("10:00:00Z") else time.isoformat()
     here = time.replace(tzinfo=UTC) if zone() else time.astimezone()
     return here.astimezone(UTC).isoformat()
 
 
-def _with_date(text: str) -> str:
+def _with_date(given: str) -> str:
     """Return the text, with the date of today if it is only a time of day."""
-    time_of_day = re.fullmatch(r"\d\d:\d\d(:\d\d)?(Z?)", text)
+    time_of_day = re.fullmatch(r"\d\d:\d\d(:\d\d)?(Z?)", given)
     if not time_of_day:
-        return text
+        return given
     today = datetime.now(UTC if time_of_day[2] else zone())
-    return f"{today:%Y-%m-%d}T{text}"
+    return f"{today:%Y-%m-%d}T{given}"
 
 
-def json_object(text: str | None) -> Json | None:
+def json_object(given: str | None) -> Json | None:
     """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
     try:
-        found = json.loads(text) if text is not None else None
+        found = json.loads(given) if given is not None else None
     except ValueError as fault:
-        raise click.BadParameter(f"no JSON: {fault}") from None
+        raise click.BadParameter(text("fault.no-json", error=fault)) from None
     if found is not None and not isinstance(found, dict):
-        raise click.BadParameter("expected a JSON object")
+        raise click.BadParameter(text("cli.no-object"))
     return found

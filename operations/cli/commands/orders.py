@@ -6,10 +6,11 @@ import click
 
 from engine.decisions.lists import ENDED_LISTS, LISTS, status_in
 from engine.domain.statuses import STATUS_INFO
+from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.client import Api, Json
 from operations.cli.commands.options import EVERYTHING, WATCH, WORKFLOW, printed
-from operations.cli.terminal import show, table, verbatim
+from operations.cli.terminal import headers, show, table, verbatim
 
 STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
 AS_ID = re.compile(r"b\d\d(-|$)")
@@ -18,10 +19,12 @@ WAITING = next(name for name in LISTS if STATUS_INFO[status_in(name)].waits_for_
 """The list that is shown first: that of the orders that wait for an operator."""
 
 
-@click.command(name="list")
-@click.option("--state", type=STATES, default=WAITING, show_default=True, help="The list to show.")
+@click.command(name="list", help=text("cli.command.list"))
+@click.option(
+    "--state", type=STATES, default=WAITING, show_default=True, help=text("cli.option.state")
+)
 @WORKFLOW
-@click.option("--limit", default=50, show_default=True, help="The number of orders on a page.")
+@click.option("--limit", default=50, show_default=True, help=text("cli.option.limit.orders"))
 @EVERYTHING
 @printed
 @WATCH
@@ -35,10 +38,7 @@ def list_orders(
     watch: float | None,
     **filters: str | int | None,
 ) -> None:
-    """List the orders that failed, or those of another state.
-
-    Open orders come the longest waiting first, ended ones the newest first.
-    """
+    """List the orders that failed, or those of another state."""
 
     def draw() -> tuple[Json, str]:
         answer = api.every("orders", "orders", first_only=not everything, **filters)
@@ -47,16 +47,13 @@ def list_orders(
     show(draw, in_json=in_json, every=watch)
 
 
-@click.command()
+@click.command(help=text("cli.command.search"))
 @click.argument("beginning")
 @EVERYTHING
 @printed
 @click.pass_obj
 def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None:
-    """Find orders by the beginning of their id or key.
-
-    They may be in any state. A key is what the business names an order by, such as a claim number.
-    """
+    """Find orders by the beginning of their id or key."""
 
     def by_key() -> tuple[Json, str]:
         answer = api.every("orders", "orders", first_only=not everything, key=beginning)
@@ -66,9 +63,9 @@ def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None
         answer = api.get("search", id=beginning)
         rows = [_found_row(order) for order in answer["orders"]]
         for order_id in answer["unreadable"]:
-            rows += [(order_id, "unreadable", None, None, "see: explain")]
-        more = "\n(there are more: give more of the id)" if answer["more"] else ""
-        header = ("ORDER", "STATE", "OUTCOME", "SINCE", "REASON")
+            rows += [(order_id, text("cli.unreadable"), None, None, text("cli.see-explain"))]
+        more = f"\n{text('cli.more-of-id')}" if answer["more"] else ""
+        header = headers("order", "state", "outcome", "since", "reason")
         return answer, table(header, rows) + more
 
     show(by_id if AS_ID.match(beginning) else by_key, in_json=in_json, every=None)
@@ -80,7 +77,7 @@ def _found_row(order: Json) -> tuple[object, ...]:
     return (*found, verbatim(reason))
 
 
-@click.command(name="show")
+@click.command(name="show", help=text("cli.command.show"))
 @click.argument("order_id")
 @printed
 @WATCH
@@ -95,16 +92,13 @@ def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -
     show(draw, in_json=in_json, every=watch)
 
 
-@click.command()
+@click.command(help=text("cli.command.explain"))
 @click.argument("order_id")
 @printed
 @WATCH
 @click.pass_obj
 def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Explain why an order is where it is.
-
-    It also says who acts next and when, and what happens otherwise.
-    """
+    """Explain why an order is where it is."""
 
     def draw() -> tuple[Json, str]:
         answer = api.get("orders", order_id, "explain")

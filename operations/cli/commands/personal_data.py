@@ -5,49 +5,44 @@ from itertools import chain
 
 import click
 
+from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.client import Api, ApiError, Json
 from operations.cli.commands.options import signed
 
 
-@click.command()
+@click.command(help=text("cli.command.reveal"))
 @click.argument("order_id")
 @signed
 @click.pass_obj
 def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
-    """Show the personal data of an order.
-
-    The order's history keeps that you looked, and why.
-    """
+    """Show the personal data of an order."""
     body = {"operator": operator, "note": note}
     answer = api.post("orders", order_id, "reveal", body=body)
     click.echo(json.dumps(answer["payload"], indent=2, ensure_ascii=False))
 
 
-@click.command()
+@click.command(help=text("cli.command.erase"))
 @click.option(
     "--order",
     "order_ids",
     multiple=True,
-    help="The id of an order of the customer. It can be repeated.",
+    help=text("cli.option.order"),
 )
-@click.option("--email", help="All orders of this customer. It reads every order.")
-@click.option("--go", is_flag=True, help="Erase. Without it, show the orders.")
+@click.option("--email", help=text("cli.option.email"))
+@click.option("--go", is_flag=True, help=text("cli.option.go.personal-data"))
 @signed
 @click.pass_obj
 def erase(
     api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str
 ) -> None:
-    """Erase the personal data of a customer.
-
-    The orders and their history stay.
-    """
+    """Erase the personal data of a customer."""
     signature = {"operator": operator, "note": note}
     pages = list(api.orders_of(email, signature)) if email else []
     found = [*order_ids, *chain.from_iterable(page["orders"] for page in pages)]
     outcomes = [_erase(api, order_id, signature, go=go) for order_id in found]
     refused = [why for why in outcomes if why]
-    click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
+    click.echo(text("cli.erased" if go else "cli.to-erase", orders=len(found)))
     if email:
         messages = api.every("poison", "messages", first_only=False)["messages"]
         unreadable = chain.from_iterable(page["unreadable"] for page in pages)

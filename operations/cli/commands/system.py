@@ -3,6 +3,7 @@
 import click
 
 from engine.decisions.operator_actions import RUNS
+from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.check import Check
 from operations.cli.client import Api, Json
@@ -10,7 +11,7 @@ from operations.cli.commands.options import WATCH, printed, signed
 from operations.cli.terminal import printable, show
 
 
-@click.command()
+@click.command(help=text("cli.command.overview"))
 @printed
 @WATCH
 @click.pass_obj
@@ -24,27 +25,21 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
     show(draw, in_json=in_json, every=watch)
 
 
-@click.command()
+@click.command(help=text("cli.command.run"))
 @click.argument("name", metavar="NAME", type=click.Choice(RUNS))
 @signed
 @click.pass_obj
 def run(api: Api, /, *, name: str, **body: str) -> None:
     """Run the work of a timer once."""
     ran = api.post("run", name, body=body)
-    click.echo(f"{printable(ran['run'])}: done in {ran['seconds']} s")
+    click.echo(text("cli.ran", run=printable(ran["run"]), seconds=ran["seconds"]))
 
 
-@click.command()
-@click.option(
-    "--patience", default=180.0, show_default=True, help="How many seconds each check may take."
-)
+@click.command(help=text("cli.command.check"))
+@click.option("--patience", default=180.0, show_default=True, help=text("cli.option.patience"))
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
-    """Check a deployment.
-
-    It reads the app's health. Where the services are simulated, it also places an order, waits for
-    the alert of one that fails, and resubmits that.
-    """
+    """Check a deployment."""
     Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
 
 
