@@ -16,11 +16,12 @@ from engine.azure.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
 from engine.azure.channels.settings import ChannelSettings, channel_faults
 from engine.azure.schedules import schedule_faults, span_faults
 from engine.declarations.business import AgentDefinition
-from engine.declarations.faults import Fault, FaultCode, StartUpError, text_of
+from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from engine.urls import URL
 from engine.words.catalogue import ENGLISH, languages
+from engine.words.faults import text_of
 
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
@@ -60,8 +61,6 @@ SCHEDULES = tuple(name for name in EXPECTED if name.endswith("_SCHEDULE"))
 
 class SettingsError(StartUpError):
     """The settings are not usable; `faults` lists all of their faults."""
-
-    heading = "{count} setting(s) missing or wrong:"
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__(sorted(faults, key=text_of))

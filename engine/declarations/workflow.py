@@ -370,8 +370,6 @@ def _malformed_names(definition: StepDefinition) -> Iterator[Fault]:
 class DeclarationError(StartUpError):
     """The declarations of the business are not usable; `faults` lists all of their faults."""
 
-    heading = "{count} fault(s) in the declarations of the business:"
-
 
 class Workflows:
     """The workflows that this app knows, by name and version."""

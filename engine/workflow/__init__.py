@@ -7,6 +7,7 @@ from engine.declarations.service_forms import Body
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Name, Text
 from engine.domain.submitted_order import OnFailure, Order
+from engine.words import faults  # noqa: F401 - by it the errors of a declaration have words
 from engine.workflow.businesses import application
 from engine.workflow.endpoints import OrderEndpoint
 from engine.workflow.model import Key, Model, Owner, Personal

@@ -19,8 +19,6 @@ IMPORT = re.compile(r"^from [\w.]+ import .*\n", re.MULTILINE)
 class NewBusinessError(StartUpError):
     """A business of this name cannot be made; `faults` lists all reasons."""
 
-    heading = "{count} fault(s) in the name of the business:"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Names:

@@ -6,8 +6,10 @@ from datetime import timedelta
 import pytest
 
 from engine.azure.settings import SettingsError
-from engine.declarations.faults import Fault, FaultCode, text_of
+from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
+from engine.words import catalogue
+from engine.words.faults import text_of
 from engine.workflow.new import NewBusinessError
 
 
@@ -28,7 +30,8 @@ def missing_from_text(code):
 
 def test_a_template_that_drops_a_fact_is_noticed(monkeypatch):
     """Of two facts this one names one."""
-    monkeypatch.setattr(FaultCode.TOO_MANY_STEPS, "template", "use at most {limit}")
+    texts = {**catalogue.texts(), "start-up.too-many-steps": "use at most {limit}"}
+    monkeypatch.setattr(catalogue, "texts", lambda: texts)
     assert missing_from_text(FaultCode.TOO_MANY_STEPS) == ["<steps of too-many-steps>"]
 
 
@@ -71,7 +74,7 @@ def test_places_nest():
     """From the outside to the inside; a fault of the whole app has none."""
     fault = Fault(FaultCode.NO_STEP)
     assert fault.place == ""
-    assert text_of(fault) == f"{FaultCode.NO_STEP.template} [no-step]"
+    assert text_of(fault) == f"{catalogue.text('start-up.no-step')} [no-step]"
     within = fault.within("step hotel").within("trip version 1")
     assert within == Fault(FaultCode.NO_STEP, "trip version 1: step hotel")
     assert text_of(within) == f"trip version 1: step hotel: {text_of(fault)}"

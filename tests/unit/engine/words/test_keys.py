@@ -5,6 +5,7 @@ from pydantic_core._pydantic_core import list_all_errors
 
 from engine.alerts.events import TYPES
 from engine.decisions.lists import ENDED_LISTS, LISTS
+from engine.declarations.faults import FaultCode
 from engine.domain.history import EVENT_INFO
 from engine.domain.states import BackingOff, CoolingDown, Delayed, LateEffectsPossible, Scheduled
 from engine.domain.statuses import OrderStatus, Outcome, ProcessState, StepState
@@ -59,3 +60,8 @@ def test_every_wait_is_explained():
         kind.__name__ for kind in (Delayed, BackingOff, CoolingDown, Scheduled, LateEffectsPossible)
     }
     assert keys_of("explain.pause.") - {"cause"} == waits
+
+
+def test_every_fault_of_a_declaration_or_a_setting_has_words():
+    others = {"undeclared"} | {key for key in keys_of("start-up.") if key.startswith("heading.")}
+    assert keys_of("start-up.") - others == set(FaultCode)

@@ -1,0 +1,33 @@
+"""The words of what is wrong when the app starts, for those who deploy it or write a business.
+
+The text of a fault is `start-up.CODE` in the catalogue, with its facts as values. Whoever imports
+this module lets the errors speak so.
+"""
+
+from engine.declarations.faults import Fact, Fault, StartUpError
+from engine.words.catalogue import text
+from engine.words.errors import name_of
+
+
+def text_of(fault: Fault) -> str:
+    """Return where it is, what is wrong and what to do, and the code, for a search in docs."""
+    facts = {name: _fact(value) for name, value in fault.facts.items()}
+    words = f"{text(f'start-up.{fault.code}', **facts)} [{fault.code}]"
+    return f"{fault.place}: {words}" if fault.place else words
+
+
+def _fact(value: Fact) -> str:
+    if value is None:
+        return text("start-up.undeclared")
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def describe(error: StartUpError) -> str:
+    """Return the error with a line for each fault."""
+    heading = text(f"start-up.heading.{name_of(type(error))}", faults=len(error.faults))
+    return "\n".join([heading, *(f"- {text_of(fault)}" for fault in error.faults)])
+
+
+StartUpError.describe = describe
