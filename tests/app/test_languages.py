@@ -40,6 +40,7 @@ from operations.api.requests import (
     PoisonPage,
     Search,
 )
+from operations.cli import formatting
 from testkit import WorkflowTestEnvironment
 
 REFUSAL = "Zimmer belegt"
@@ -391,3 +392,40 @@ ERRORS = [
     ConflictError(),
     UnknownOrderError(),
 ]
+
+
+ASCII_WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+def added_by(draw, answer):
+    """Return the plain words that the command line adds to an answer of the API."""
+    return set(ASCII_WORD.findall(draw(answer))) - set(ASCII_WORD.findall(json.dumps(answer)))
+
+
+def test_what_the_command_line_prints_of_an_answer():
+    walk = Walk()
+    walk.environment.refuse("inn", "pay", REFUSAL)
+    order = walk.environment.submit(Trip(days=1))
+    waits = walk.environment.submit(Trip(days=9))
+    walk.world.run(walk.world.engine.submission.record(b"{", Arrival(at=walk.environment.now)))
+    walk.environment.advance(minutes=5)
+    services = walk.services
+    drawn = {
+        formatting.order_text: services.orders.inspect(order.id),
+        formatting.explanation_text: services.orders.explain(order.id),
+        formatting.question_text: services.external_events.show(waits.id, "approval"),
+        formatting.overview_text: services.overview.look(),
+        lambda answer: formatting.orders_table(answer["orders"]): services.orders.list(
+            OrdersPage()
+        ),
+        lambda answer: formatting.alerts_table(answer["alerts"]): services.alerts.list(
+            AlertsPage()
+        ),
+        lambda answer: formatting.causes_table(answer["causes"]): services.alerts.causes(),
+        lambda answer: formatting.poison_table(answer["messages"]): services.poison.list(
+            PoisonPage()
+        ),
+    }
+    for draw, asking in drawn.items():
+        walk.read(asking)
+        assert added_by(draw, walk.answers[-1]) == set()
