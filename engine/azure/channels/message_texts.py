@@ -100,7 +100,7 @@ def _paragraphs(digest: Digest) -> Iterator[list[str]]:
 
 def html_text(digest: Digest) -> str:
     """Return the digest as the HTML of a mail; all texts of others are escaped."""
-    language = escape(texts()[LOCALE])
+    language = escape(texts()[LOCALE].partition("-")[0])
     parts = [f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"></head><body>']
     for entry in digest.entries:
         section = section_of(entry)

@@ -20,8 +20,8 @@ def is_passing(status: int) -> bool:
 
 
 def why(host: str, status: int, code: str) -> str:
-    """Return the text of an error: who answered what, with the code if the answer has one."""
-    answered = f"{host} answered {status}"
+    """Return the text of an error, without words: the host, its status, and its code if any."""
+    answered = f"{host} {status}"
     return f"{answered} {code}" if CODE.fullmatch(code) else answered
 
 
@@ -32,4 +32,4 @@ def pause(answer: ServiceAnswer, now: datetime, least: timedelta = timedelta()) 
 
 def no_answer(host: str, error: BaseException) -> ChannelAwayError:
     """Return the error of a message that perhaps arrived; other texts may name addresses."""
-    return ChannelAwayError(f"{host}: no answer: {type(error).__name__}")
+    return ChannelAwayError(f"{host} {type(error).__name__}")
