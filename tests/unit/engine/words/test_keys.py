@@ -1,12 +1,15 @@
 """Every value that people see has a text in the catalogue, and no text is of a value that is gone."""
 
+from itertools import chain
+
 import pytest
 from pydantic_core._pydantic_core import list_all_errors
 
 from engine.alerts.events import TYPES
 from engine.decisions.lists import ENDED_LISTS, LISTS
+from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.faults import FaultCode
-from engine.domain.history import EVENT_INFO
+from engine.domain.history import EVENT_INFO, names_of_action
 from engine.domain.states import BackingOff, CoolingDown, Delayed, LateEffectsPossible, Scheduled
 from engine.domain.statuses import OrderStatus, Outcome, ProcessState, StepState
 from engine.http.responses import STATUS
@@ -25,7 +28,7 @@ def keys_of(prefix):
         ("status.", {*OrderStatus, "accepted"}),
         ("state.", {*ProcessState, *StepState}),
         ("step-state.", set(StepState)),
-        ("event.", EVENT_INFO.keys()),
+        ("event.", {*EVENT_INFO, *chain.from_iterable(map(names_of_action, BY_NAME))}),
         ("attempt-end.", {name for name, info in EVENT_INFO.items() if info.ends_attempt}),
         ("outcome.", set(Outcome)),
         ("list.", {*LISTS, *ENDED_LISTS, "again", "open"}),
