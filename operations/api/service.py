@@ -28,6 +28,7 @@ from engine.storage.archive import Archive
 from engine.storage.orders import OrderStore
 from engine.storage.unit_of_work import UnitOfWork
 from engine.words.catalogue import text
+from engine.words.errors import words_of_error
 from operations.api import views
 from operations.api.explain import Explanation, accepted, explain, unreadable
 from operations.api.prospects import ActingRules
@@ -140,7 +141,7 @@ class OperatorService:
         try:
             order = await self.store.load(order_id)
         except UnreadableRowError as fault:
-            unreadable = IndexRow(key=row, order_id=order_id, fault=str(fault))
+            unreadable = IndexRow(key=row, order_id=order_id, fault=words_of_error(fault))
             return views.listed(unreadable, "Error")
         return views.found(order) if order else None
 

@@ -419,7 +419,7 @@ async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(mad
     ]
     assert (kept.record, kept.fault) == (
         None,
-        "the order cannot be read: of its two rows one is missing",
+        Code.ROW_MISSING,
     )
     await made.engine.store.table.submit(
         bucket, [Delete(key) for key in rows - {gone}]
