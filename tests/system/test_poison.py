@@ -20,6 +20,7 @@ from engine.words.causes import words_of
 from functions_alone.tests.support.waiting import eventually
 from operations.api.triggers import given_up
 from shop.business import SHOP
+from tests.support.builders import refusal
 from tests.support.client import DONE, events
 from tests.support.giving_up import DESCRIPTION, give_up
 from tests.support.inspection import poisoned
@@ -45,7 +46,7 @@ class Poison:
         """Keep a message of this queue; return its id."""
         text = body if isinstance(body, str) else json.dumps(body)
         arrival = Arrival(at=datetime.now(UTC), number=str(uuid4()))
-        await self._store.put(source, text.encode(), "r", arrival, correlation_id)
+        await self._store.put(source, text.encode(), refusal("r"), arrival, correlation_id)
         return id_of(source, text.encode(), arrival)
 
     async def kept(self, source, body=None):
