@@ -426,7 +426,7 @@ def decode_reply(body: bytes | str) -> AgentReply:
     return decode(REPLIES[outcome], body)
 
 
-VALUES = {("outcome",), ("action",), ("priority",)}
+VALUES = {("outcome",), ("origin",), ("reason",), ("action",), ("priority",)}
 """The places where a newer version may have values that this one does not know."""
 VALUE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,40}")
 

@@ -11,6 +11,7 @@ import agents.triggers
 from engine.domain.errors import InvalidError, OtherVersionError, UnknownNameError
 from engine.domain.messages import (
     AgentRequest,
+    FailedReply,
     OrderReady,
     ReplyMessage,
     Submission,
@@ -57,6 +58,10 @@ INVALID = {
     },
     "a priority that is none": (Submission, with_(SUBMISSION, priority=7)),
     "an outcome of several words": (ReplyMessage, with_(REPLY, outcome="all is well")),
+    "an origin of several words": (
+        FailedReply,
+        with_(REPLY, outcome="failed", origin="the bank"),
+    ),
     "an outcome, and another fault": (ReplyMessage, with_(REPLY, outcome="partly", attempt=0)),
     "no JSON": (ReplyMessage, b"partly"),
 }
@@ -147,8 +152,15 @@ async def received(world, body, correlation_id=REPLY.request_id):
 @pytest.mark.parametrize("correlation_id", [REPLY.request_id, None], ids=["with id", "without"])
 @pytest.mark.parametrize(
     "fields",
-    [{"schemaVersion": 3}, {"schemaVersion": 1}, {"outcome": "partly"}],
-    ids=["version", "former version", "value"],
+    [
+        {"schemaVersion": 3},
+        {"schemaVersion": 1},
+        {"outcome": "partly"},
+        {"origin": "gateway", "outcome": "failed"},
+        {"reason": "paused", "outcome": "notAttempted"},
+        {"reason": "paused", "outcome": "deferred"},
+    ],
+    ids=["version", "former version", "outcome", "origin", "reason", "reason of a deferral"],
 )
 async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
     world, fields, correlation_id
