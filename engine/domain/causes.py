@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeGuard
 
 from engine.domain.digests import digest_of
 from engine.domain.texts import plain, without_particulars
@@ -385,10 +385,15 @@ def _has_facts(code: Code, facts: Mapping[str, Any]) -> bool:
     why = facts.get("why")
     if why is None:
         return code is not Code.STEP_FAILED
+    return is_cause(why)
+
+
+def is_cause(fact: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a JSON value has the form of a cause."""
     return (
-        isinstance(why, Mapping)
-        and isinstance(why.get("code"), str)
-        and isinstance(why.get("facts"), Mapping)
+        isinstance(fact, Mapping)
+        and isinstance(fact.get("code"), str)
+        and isinstance(fact.get("facts"), Mapping)
     )
 
 

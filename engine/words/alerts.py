@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.decisions.transitions import OperatorEvent
-from engine.domain.causes import cause_in
+from engine.domain.causes import cause_in, is_cause
 from engine.domain.messages import BusMessage
 from engine.words.catalogue import text, texts
 from engine.words.causes import words_of
@@ -19,26 +19,32 @@ MAX_OF_REASON = 1000
 
 
 def event_in_words(event: OperatorEvent) -> OperatorEvent:
-    """Return the event with words in place of its cause and of its codes."""
-    cause = event.data.get("reason")
-    if not isinstance(cause, Mapping):
+    """Return the event with words in place of its cause and of its codes.
+
+    What only a newer version of the app can put into words goes out as it is (FLT-12).
+    """
+    fact = event.data.get("reason")
+    if not is_cause(fact):
         return event
-    actions = [_action(name, cause["facts"]) for name in event.data["actions"]]
-    reason = words_of(cause_in(cause))[:MAX_OF_REASON]
+    cause = cause_in(fact)
+    actions = [_action(name, cause.facts) for name in event.data.get("actions") or ()]
+    reason = words_of(cause)[:MAX_OF_REASON]
     return replace(event, data={**event.data, "reason": reason, "actions": actions})
 
 
 def _action(name: str, facts: Mapping[str, Any]) -> str:
     """Return what to do; the names of operators' actions stay, since programs use them."""
-    key = f"advice.{name}"
-    return text(key, **facts) if key in texts() else name
+    try:
+        return text(f"advice.{name}", **facts)
+    except LookupError:
+        return name
 
 
 def notice_in_words(notice: BusMessage) -> BusMessage:
     """Return the notice with words in place of its cause."""
     body = json.loads(notice.body)
     cause = body.get("reason")
-    if not isinstance(cause, Mapping):
+    if not is_cause(cause):
         return notice
     body["reason"] = words_of(cause_in(cause))
     return replace(notice, body=json.dumps(body, ensure_ascii=False))

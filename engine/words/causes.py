@@ -5,6 +5,7 @@ code whose text depends on a fact has one text for each variant (`_VARIANTS`).
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -19,11 +20,17 @@ def words_of(cause: Cause) -> str:
     """Return the cause in words, such as "timed out; last answer: 503".
 
     Of a newer version's cause only the code is known, and the text of its service if there is one.
+    The same holds for a known code whose facts a newer version has in another form (FLT-12).
     """
-    if not isinstance(cause.code, Code):
-        return ": ".join(filter(None, (cause.code, str(cause.facts.get("detail") or ""))))
-    variant = _VARIANTS.get(cause.code, _no_variant)(cause.facts)
-    return text(f"cause.{cause.code}{variant}", **_values(cause.facts))
+    if isinstance(cause.code, Code):
+        with suppress(*_OF_ANOTHER_FORM):
+            variant = _VARIANTS.get(cause.code, _no_variant)(cause.facts)
+            return text(f"cause.{cause.code}{variant}", **_values(cause.facts))
+    return ": ".join(filter(None, (cause.code, str(cause.facts.get("detail") or ""))))
+
+
+_OF_ANOTHER_FORM = (LookupError, TypeError, ValueError, AttributeError)
+"""What facts raise that have not the form in which this version writes them."""
 
 
 def last_answer(fault: str) -> str:
@@ -74,15 +81,15 @@ def _values(facts: Facts) -> dict[str, Any]:
 def words_of_fault(fault: str | Facts) -> str:
     """Return a fault of an input in words; one that a business found is in its own words already.
 
-    A code that only a newer version knows is shown as it is.
+    A code that only a newer version knows is shown as it is, as is one that lacks a fact here.
     """
     if isinstance(fault, str):
         return fault
-    code, facts = str(fault["code"]), dict(fault["facts"])
-    key, limits = f"fault.{code}", [facts[name] for name in LIMITS if name in facts]
+    words, facts = str(fault["code"]), dict(fault["facts"])
+    limits = [facts[name] for name in LIMITS if name in facts]
     values = facts | ({"count": limits[0]} if limits else {})
-    known = key in texts() or f"{key}.other" in texts()
-    words = text(key, **values) if known else code
+    with suppress(LookupError):
+        words = text(f"fault.{words}", **values)
     return f"{fault['place']}: {words}" if fault["place"] else words
 
 
@@ -106,7 +113,7 @@ def _needed(fact: Mapping[str, list[str]]) -> str:
 
 
 _FORMS: Mapping[str, Callable[[Any], str]] = {
-    "detail": lambda fact: str(fact) or text("cause.no-reason"),
+    "detail": lambda fact: str(fact or "") or text("cause.no-reason"),
     "faults": lambda fact: "; ".join(map(words_of_fault, fact)),
     "known_until": lambda fact: f"{datetime.fromisoformat(fact):{TO_THE_MINUTE}}",
     "needed": _needed,

@@ -5,7 +5,7 @@ import pytest
 from engine.domain.causes import FACTS, Cause, Code, cause_in, step_failed
 from engine.domain.events import Action
 from engine.words import catalogue
-from engine.words.causes import words_of
+from engine.words.causes import words_of, words_of_fault
 
 PARTS = {"no-reason", "unknown"}
 """Parts of the texts of causes."""
@@ -37,6 +37,7 @@ def test_a_timeout_says_the_last_fault_that_is_known(fault):
 def test_a_reply_without_a_reason_says_so(code):
     """There is a text in any case."""
     assert words_of(Cause(code, {"detail": ""})) == catalogue.text("cause.no-reason")
+    assert words_of(Cause(code, {"detail": None})) == catalogue.text("cause.no-reason")
 
 
 def test_a_cause_of_a_newer_version_is_shown_by_its_code():
@@ -45,6 +46,28 @@ def test_a_cause_of_a_newer_version_is_shown_by_its_code():
     newer = cause_in(fact)
     assert (newer.as_json(), words_of(newer)) == (fact, "melted: too warm")
     assert words_of(Cause("melted", {})) == "melted"
+
+
+@pytest.mark.parametrize(
+    ("code", "facts"),
+    [
+        (Code.KEY_FORGOTTEN, {"known_until": "tomorrow", "detail": "ask"}),
+        (Code.KEY_FORGOTTEN, {"known_until": None}),
+        (Code.WORKFLOW_CHANGED, {"steps": None}),
+        (Code.MESSAGE_INVALID, {"faults": [{"rule": "new"}]}),
+        (Code.NOT_IN_ERROR, {"action": "melt"}),
+        (Code.RESULT_NEEDED, {"needed": ["pay"]}),
+    ],
+)
+def test_a_known_cause_with_facts_of_another_form_is_shown_by_its_code(code, facts):
+    """A newer version of the app wrote them (FLT-12)."""
+    read = cause_in({"code": str(code), "facts": dict.fromkeys(FACTS[code], "x") | facts})
+    assert words_of(read) == ": ".join(filter(None, (code, facts.get("detail"))))
+
+
+def test_a_fault_without_the_facts_of_its_words_is_shown_by_its_code():
+    """A newer version of the app or of its library found it (FLT-12)."""
+    assert words_of_fault({"place": "sku", "code": "too_long", "facts": {}}) == "sku: too_long"
 
 
 def test_an_undo_because_of_a_step_names_it():
