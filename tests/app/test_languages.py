@@ -319,7 +319,12 @@ def test_an_agent_that_is_paused():
     walk = Walk()
     signed = {"operator": "grace", "note": "notiz"}
     now = walk.environment.now
-    for until in (now + timedelta(hours=2), now + timedelta(hours=1), now, now + timedelta(days=99)):
+    for until in (
+        now + timedelta(hours=2),
+        now + timedelta(hours=1),
+        now,
+        now + timedelta(days=99),
+    ):
         walk.read(walk.services.agents.pause("inn", PauseRequest(**signed, until=until)))
     order = walk.environment.submit(Trip(days=1), not_before=now + timedelta(minutes=10))
     walk.look_at(order)

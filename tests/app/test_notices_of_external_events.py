@@ -77,7 +77,19 @@ def test_whoever_subscribes_learns_what_is_awaited_and_of_every_reminder():
     published = repr(environment._world.events.published)
     assert "Ada" not in published
     assert "right" not in published
+    data = environment._world.events.published[0].data
+    assert (data["actionRequired"], data["actions"]) == (False, [])
     assert environment.alerts() == []
+
+
+@pytest.mark.proves("ANS-7")
+def test_a_reminder_of_an_operator_is_an_event_of_its_own():
+    """Also before the time is up for the first time."""
+    environment, order = begun()
+    environment.advance(minutes=1)
+    remind(environment, order)
+    environment.advance(minutes=1)
+    assert [event[0] for event in events(environment)] == [EVENT_AWAITED, EVENT_REMINDED]
 
 
 @pytest.mark.proves("ANS-6", "ANS-7")

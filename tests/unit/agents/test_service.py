@@ -223,8 +223,9 @@ async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
     await agency.agent.handle(agency.request, again=again)
     agency.now = agency.request.complete_by - MARGIN - seconds(0.001)
     await agency.agent.handle(agency.request, again=again)
-    replies = [(reply.outcome, reply.in_doubt) for _, reply in agency.replies()]
-    assert replies == [("notAttempted", again)] * 2
+    replies = [reply for _, reply in agency.replies()]
+    assert [(reply.outcome, reply.in_doubt) for reply in replies] == [("notAttempted", again)] * 2
+    assert (replies[0].reason, replies[0].detail) == (NotAttemptedReason.BUSY, "busy")
 
 
 @pytest.mark.parametrize(

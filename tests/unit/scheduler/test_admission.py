@@ -255,6 +255,14 @@ def test_the_steps_of_an_order_that_run_on_take_capacity_from_its_next_ones(admi
     assert "stock" not in admission.capacity_for("o1", ["third"])
 
 
+@pytest.mark.proves("AGT-8", "AGT-10")
+def test_what_a_reply_reports_counts_at_once(admission):
+    """Before it is known otherwise: the circuit of the only agent is open."""
+    paused = health(agent="third", paused_until=NOW + seconds(60))
+    assert "stock" in admission.capacity_for("o1")
+    assert "stock" not in admission.capacity_for("o1", reports=[paused])
+
+
 @pytest.mark.proves("WRK-2")
 def test_the_next_look_overrules_what_was_believed(admission):
     """Whatever happened to those orders elsewhere; and also that a slot is free."""

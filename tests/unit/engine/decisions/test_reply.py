@@ -105,6 +105,8 @@ def test_refused_replies_are_the_same_by_what_they_say():
     assert note(result={"reference": "r", "amount": 10.0}) == one
     assert note(result={"reference": "r", "amount": "10"}) != one
     assert note(outcome="failed", detail="None") != note(outcome="failed")
+    assert note(outcome="deferred") != note()
+    assert note(instance="one") == note(instance="another")
 
 
 def test_a_reply_in_the_tolerance_counts():

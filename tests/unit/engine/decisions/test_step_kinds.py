@@ -38,6 +38,8 @@ def test_only_a_missing_event_counts_though_nobody_has_begun(before):
     verdict = strategy_of(before).expire(before, expiry)
     assert verdict.is_counted is before.is_external
     assert verdict.step.counts.failures == before.is_external
+    expired = verdict.events[0]
+    assert (expired.failure, expired.fault) == (1 if before.is_external else None, "")
 
 
 def test_an_event_leaves_the_key_of_a_service_for_the_undo():
