@@ -54,7 +54,7 @@ def arguments_of(asks: type[BaseModel]) -> tuple[Argument, ...]:
 
 def _shapes(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each name with the schema of its values, None apart."""
-    for name, found in schema.get("properties", {}).items():
+    for name, found in schema["properties"].items():
         shape = next(one for one in found.get("anyOf", [found]) if one.get("type") != "null")
         reference = shape.get("$ref", "").rpartition("/")[2]
         yield name, schema["$defs"][reference] if reference else shape

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from engine.decisions.actions import cancel
-from engine.decisions.actions.action import NoArguments, OperatorCommand
+from engine.decisions.actions.action import NoArguments, OperatorCommand, StepArguments
+from engine.decisions.actions.settle import SettleArguments
 from engine.decisions.operator_actions import ACTIONS, BY_NAME
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
-from engine.domain.effects import Done, UndoInDoubt
+from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -17,7 +18,9 @@ from engine.domain.states import (
     RequestCancelled,
     Running,
     Scheduled,
+    Skipped,
     UndoPending,
+    Waiting,
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import Priority
@@ -41,6 +44,7 @@ BY = Processing("scheduler-1")
 HELD = Hold("grace", "look", NOW - HOUR)
 NOTE = "the customer asked"
 CANCEL, HOLD, RELEASE, EXPEDITE = map(BY_NAME.get, ("cancel", "hold", "release", "expedite"))
+SKIP, SETTLE, RETRY_WITH_NEW_KEY = map(BY_NAME.get, ("skip", "settle", "retry-with-new-key"))
 
 
 def code_of(cause):
@@ -145,6 +149,52 @@ def test_an_order_that_is_over_or_past_its_pivot_cannot_be_cancelled():
     assert why_not(CANCEL, stuck).facts == {"has_stopped": True}
     passed = order(step(Completed(), effect=Done(key=KEY), pivot=True))
     assert why_not(CANCEL, passed).facts == {"steps": ["pay"]}
+
+
+TWO = (in_doubt(Failed(DECLINED), name="a"), step(Failed(DECLINED), "b", NotDone(key=KEY)))
+BOTH_FAILED = order(*TWO, step(name="c", uses=("a",)), state=InError(Outcome.FAILED))
+
+
+def test_of_several_failed_steps_the_named_one_is_skipped():
+    """OPR-4: whether another needs its result is asked of that step too."""
+    assert code_of(SKIP.why_not_now(BOTH_FAILED, StepArguments(), NOW)) is Code.SEVERAL_STEPS
+    assert SKIP.why_not_now(BOTH_FAILED, StepArguments(step="b"), NOW) is None
+    needed = SKIP.why_not_now(BOTH_FAILED, StepArguments(step="a"), NOW)
+    assert code_of(needed) is Code.RESULT_NEEDED
+    command = OperatorCommand(operator="grace", note=NOTE, arguments=StepArguments(step="b"))
+    after = SKIP.apply(BOTH_FAILED, command, NOW).after
+    assert [type(one.state) for one in after.steps] == [Failed, Skipped, Waiting]
+
+
+def test_of_several_steps_in_doubt_the_named_one_is_settled():
+    """OPR-12: with its own answer, and once its own calls can take effect no more."""
+    late = InDoubt(key=replace(KEY, effects_final_at=LATER))
+    first = step(Failed(DECLINED), "a", late)
+    both = order(first, in_doubt(Failed(DECLINED), name="b"), state=InError(Outcome.FAILED))
+    several = SETTLE.why_not_now(both, SettleArguments(was_done=False), NOW)
+    assert several == Cause(Code.SEVERAL_STEPS, {"action": "settle", "steps": ["a", "b"]})
+    not_done = SettleArguments(step="b", was_done=False)
+    assert SETTLE.why_not_now(both, not_done, NOW) is None
+    early = SETTLE.why_not_now(both, replace_step(not_done, "a"), NOW)
+    assert code_of(early) is Code.LATE_EFFECT_POSSIBLE
+    done = SettleArguments(step="b", was_done=True, answer={})
+    command = OperatorCommand(operator="grace", note=NOTE, arguments=done)
+    checked = SETTLE.checked(both, command, lambda order, name, answer: {"of": name})
+    assert checked.arguments.answer == {"of": "b"}
+
+
+def replace_step(arguments, name):
+    return arguments.model_copy(update={"step": name})
+
+
+def test_a_step_gets_its_next_key_in_the_next_version_of_its_order():
+    """AGT-12: of the order that the operator saw."""
+    forgotten = InDoubt(key=replace(KEY, known_until=NOW - HOUR))
+    failed = order(step(Failed(DECLINED), effect=forgotten), state=InError(Outcome.FAILED))
+    command = OperatorCommand(operator="grace", note=NOTE, arguments=StepArguments())
+    retried = RETRY_WITH_NEW_KEY.apply(failed, command, NOW)
+    assert (retried.before, retried.after.state) == (failed, Pending())
+    assert len(retried.messages) == 1
 
 
 def test_actions_are_offered_in_one_sequence():

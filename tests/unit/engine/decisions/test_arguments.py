@@ -24,6 +24,7 @@ class Asked(StepArguments):
     answer: dict[str, Any] | None = None
     until: datetime | None = None
     label: str
+    reason: None | str = None  # noqa: RUF036 - what may be None may also come second
 
 
 def test_each_argument_has_its_kind():
@@ -38,6 +39,7 @@ def test_each_argument_has_its_kind():
         "answer": ArgumentKind.OBJECT,
         "until": ArgumentKind.TIME,
         "label": ArgumentKind.TEXT,
+        "reason": ArgumentKind.TEXT,
     }
     required = [argument.name for argument in found if argument.is_required]
     assert required == ["was_done", "colour", "label"]

@@ -331,12 +331,17 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(order):
         (in_error(FAILED, NOT, NOT, NOT), "payment", None),
         (orders.new(), None, Cause(Code.CUSTOMERS_NEVER_CANCEL)),
         (
+            orders.having(orders.new(), state=InError(Outcome.UNDONE)),
+            "payment",
+            Cause(Code.TAKEN_BACK_ALREADY),
+        ),
+        (
             orders.with_steps(PROCESSED, steps.new("capture")),
             "capture",
             Cause(Code.DONE_ALREADY),
         ),
     ],
-    ids=["it can", "it has failed", "never", "ended before that step"],
+    ids=["it can", "it has failed", "never", "undone at once", "ended before that step"],
 )
 def test_a_customer_reads_why_an_order_cannot_be_cancelled(order, until, why):
     """In words that name nothing of the app."""

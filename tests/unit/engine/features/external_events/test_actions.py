@@ -75,8 +75,9 @@ def test_a_deadline_is_in_the_future_and_not_too_far():
     assert only_step(extended(NOW + TIMEOUT / 2)).complete_by == NOW + TIMEOUT / 2
     assert only_step(extended(NOW + LONGEST_WAIT)).complete_by == NOW + LONGEST_WAIT
     for until in (NOW, NOW + LONGEST_WAIT + TIMEOUT):
-        with pytest.raises(InvalidError):
+        with pytest.raises(InvalidError) as refused:
             extended(until)
+        assert [fault.place for fault in refused.value.faults] == ["until"]
 
 
 def test_the_deadline_of_an_order_on_hold_moves_at_its_release_alone():
