@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from engine.words.catalogue import text
+from engine.words.catalogue import text, texts
 from operations.cli.client import Api, ApiError, Json, KeyRefusedError
 
 SIGNATURE = {"operator": "check", "note": "the check has removed its fault"}
@@ -103,7 +103,8 @@ class Check:
         order = self.api.get("orders", order_id)
         state = order["processState"]
         because = f": {order['reason']}" if order["reason"] else ""
-        found = text("cli.check.is", order=order_id, state=text(f"state.{state}"), because=because)
+        word = texts().get(f"state.{state}", state)  # a newer app may have another one
+        found = text("cli.check.is", order=order_id, state=word, because=because)
         return state in wanted, found
 
     def _alerted(self, order_id: str) -> tuple[bool, str]:

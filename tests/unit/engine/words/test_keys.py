@@ -26,7 +26,7 @@ def keys_of(prefix):
     ("prefix", "values"),
     [
         ("status.", {*OrderStatus, "accepted"}),
-        ("state.", {*ProcessState, *StepState}),
+        ("state.", {*ProcessState, *StepState, "Accepted"}),
         ("step-state.", set(StepState)),
         ("event.", {*EVENT_INFO, *chain.from_iterable(map(names_of_action, BY_NAME))}),
         ("attempt-end.", {name for name, info in EVENT_INFO.items() if info.ends_attempt}),

@@ -9,6 +9,8 @@ from operations.cli.client import Api, ApiError, KeyRefusedError
 HEALTHY = {"status": "healthy", "dependencies": {"stateStore": "available"}}
 ORDER = {"processState": "Processed", "reason": None}
 FAILED = {"processState": "Error", "reason": "card declined"}
+QUEUED = ORDER | {"processState": "Accepted"}
+NEWER = ORDER | {"processState": "Parked"}
 ALERT = {"type": "OrderFailed", "subject": "orders/b01-x"}
 
 
@@ -104,6 +106,8 @@ def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
         (SIMULATED | {"POST_sample": (503, {"title": "away"})}, "order: 503"),
         (PLACED | {"GET_b01-x": (404, {"title": "No such order"})}, "order: No such order, still"),
         (PLACED | {"GET_b01-x": (200, FAILED)}, "order: b01-x is Error: card declined, still"),
+        (PLACED | {"GET_b01-x": (200, QUEUED)}, "order: b01-x is Accepted, still"),
+        (PLACED | {"GET_b01-x": (200, NEWER)}, "order: b01-x is Parked, still"),
         (PLACED | {"GET_b01-x": (200, ORDER)}, "failure: b01-x is Processed, still"),
     ],
 )
