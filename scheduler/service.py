@@ -24,8 +24,8 @@ from engine.storage.bucket_reader import BucketReader
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.unit_of_work import UnitOfWork
 from scheduler.admission.admission import Admission
+from scheduler.admission.claim_queue import Candidate
 from scheduler.admission.health import HEALTH_MAX_AGE, health_from_reply
-from scheduler.admission.waiting_orders import Candidate
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class SchedulerService:
         if self.admission.may_have_capacity(order_ready.order_id):
             await self._refresh(at_once=True)
             await self._claim_what_fits()
-        waiting = self.admission.waiting_orders
+        waiting = self.admission.claim_queue
         if order_ready.again or not waiting.needs_redelivery(order_ready.order_id):
             return False
         waiting.note_redelivery()
@@ -258,7 +258,7 @@ class SchedulerService:
 
     def _candidate(self, now: datetime, row: IndexRow) -> Candidate | None:
         """Return the order if it may be claimed; an unreadable row is passed over."""
-        if self.admission.waiting_orders.is_skipped(row.order_id):
+        if self.admission.claim_queue.is_skipped(row.order_id):
             return None
         try:
             return self._if_wanted(row, now)
@@ -276,7 +276,7 @@ class SchedulerService:
         )
         if not (claimable and work_index.may_be_claimed(row, now)) or work_index.pauses(row, now):
             return None
-        if self.admission.waiting_orders.is_skipped(row.order_id, needs):
+        if self.admission.claim_queue.is_skipped(row.order_id, needs):
             return None
         fresh = work_index.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
         return Candidate(

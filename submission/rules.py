@@ -192,12 +192,12 @@ MAX_OF_REASON = 1000
 """Maximum number of characters of the faults in an alert."""
 
 
-def _first(faults: Sequence[Any], room: int) -> list[Any]:
-    """Return the first faults for which there is room; a text is shortened."""
+def _first(faults: Sequence[Any], most: int) -> list[Any]:
+    """Return the first faults with at most so many characters; a text is shortened."""
     found = []
     for fault in faults:
-        room -= len(shown := fault[:room] if isinstance(fault, str) else json_text(fault))
-        if room < 0 or not shown:
+        most -= len(shown := fault[:most] if isinstance(fault, str) else json_text(fault))
+        if most < 0 or not shown:
             break
         found.append(shown if isinstance(fault, str) else fault)
     return found

@@ -56,7 +56,7 @@ class Expiry:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ExpiryOutcome:
     """An expired step as it is now, and what happened to it."""
 
     step: Step
@@ -70,7 +70,7 @@ class StepStrategy(Protocol):
     def start(self, step: Step, start: Start) -> StepIn[UnderWay] | None:
         """Record an attempt before its request goes out; None if no agent takes it (SCH-3)."""
 
-    def expire(self, step: Step, expiry: Expiry) -> Verdict:
+    def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
         """Let the step be tried again, or give it up, as its attempt has expired (SUP-3)."""
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
@@ -87,23 +87,23 @@ class ServiceSteps:
             return None
         return verbs.start(step, key, start.complete_by, callback_token=start.token_for(step))
 
-    def expire(self, step: Step, expiry: Expiry) -> Verdict:
+    def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
         """See `StepStrategy.expire`; an attempt that no agent has begun counts as no failure."""
         now, report = expiry.now, expiry.report
         failures = step.counts.failures + report.has_begun
         expired = _expired(step, failures if report.has_begun else None, report.fault or "")
         if expiry.is_undo and isinstance(step.state, Running):
-            return Verdict(verbs.expire_in_undo(step, now), (expired,), report.has_begun)
+            return ExpiryOutcome(verbs.expire_in_undo(step, now), (expired,), report.has_begun)
         is_repeated = failures > 1 and report.fault is None
         delay = _spread(expiry.request, step.rules.timeout) if is_repeated else None
         if not report.has_begun:
             cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})
-            return Verdict(verbs.expire_uncounted(step, now, cause, delay=delay), (expired,))
+            return ExpiryOutcome(verbs.expire_uncounted(step, now, cause, delay=delay), (expired,))
         cause = Cause(Code.TIMED_OUT, {"fault": report.fault or ""})
         after = verbs.expire(step, now, cause, delay=delay, operator_decides=report.by_gateway)
         counted = replace(step, counts=replace(step.counts, failures=failures))
         whole = verbs.threshold_reached(counted, cause)
-        return Verdict(after, (expired, *_consequence(after, whole)), is_counted=True)
+        return ExpiryOutcome(after, (expired, *_consequence(after, whole)), is_counted=True)
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
         """See `StepStrategy.complete`; the service answers over its callback URL."""
@@ -118,11 +118,11 @@ class ExternalSteps:
         token = start.token_for(step)
         return external_events.await_event(step, start.complete_by, callback_token=token)
 
-    def expire(self, step: Step, expiry: Expiry) -> Verdict:
+    def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
         """See `StepStrategy.expire`; a missing event always counts as a failure (ANS-2)."""
         after = external_events.expire_event(step, expiry.now)
         expired = _expired(step, step.counts.failures + 1)
-        return Verdict(after, (expired, *_consequence(after, after.cause)), is_counted=True)
+        return ExpiryOutcome(after, (expired, *_consequence(after, after.cause)), is_counted=True)
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
         """See `StepStrategy.complete`."""

@@ -113,8 +113,8 @@ class InputFault:
 
     def __str__(self) -> str:
         facts = json.dumps(dict(self.facts), default=str) if self.facts else ""
-        said = self.message or " ".join(filter(None, (self.code, facts)))
-        return f"{self.place}: {said}" if self.place else said
+        shown = self.message or " ".join(filter(None, (self.code, facts)))
+        return f"{self.place}: {shown}" if self.place else shown
 
 
 class InvalidError(AppError):

@@ -123,16 +123,16 @@ class PoisonStore:
 
 
 def _fitting(reason: Cause) -> Cause:
-    """Return the reason with texts that a row can hold: of a list as many as there is room for."""
-    room = MAX_REASON_CHARACTERS
+    """Return the reason with texts that a row can hold: of a list as many as fit."""
+    left = MAX_REASON_CHARACTERS
 
     def cut(fact: Any) -> Any:
-        nonlocal room
+        nonlocal left
         if isinstance(fact, str):
-            shown = fact[:room].encode(errors="replace").decode()
-            room -= len(shown)
+            shown = fact[:left].encode(errors="replace").decode()
+            left -= len(shown)
             return shown
-        return [cut(part) for part in fact if room] if isinstance(fact, list) else fact
+        return [cut(part) for part in fact if left] if isinstance(fact, list) else fact
 
     return Cause(reason.code, {name: cut(fact) for name, fact in reason.facts.items()})
 

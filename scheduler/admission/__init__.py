@@ -5,7 +5,7 @@ changes since then:
 
 1. `OpenRequests`: how many requests does each agent have?
 2. `AdmissionPolicy`: how many may it have?
-3. `WaitingOrders`: which order gets the next free slot?
+3. `ClaimQueue`: which order gets the next free slot?
 
 `Admission` joins the three. The sequence of the waiting orders is the same in every process, and
 the free slots belong to the first of them. So processes that refresh at the same time choose the

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from engine.domain.work_index import IndexRow
 from engine.ports import Clock
 from engine.storage.agent_health import AgentHealth, closed_until
+from scheduler.admission.claim_queue import Candidate, ClaimQueue
 from scheduler.admission.health import with_reports
 from scheduler.admission.open_requests import OpenRequests
 from scheduler.admission.policy import AdmissionPolicy, Capacity
-from scheduler.admission.waiting_orders import Candidate, WaitingOrders
 
 REFRESH_INTERVAL = timedelta(seconds=1)
 """Time between two refreshes of a process that has work to do."""
@@ -34,7 +34,7 @@ class Admission:
     health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
     open_requests: OpenRequests = field(default_factory=OpenRequests)
-    waiting_orders: WaitingOrders = field(default_factory=WaitingOrders)
+    claim_queue: ClaimQueue = field(default_factory=ClaimQueue)
     has_refreshed: bool = False
     """Whether a refresh has succeeded; until then other processes may use all the capacity."""
     _refresh_began: datetime = NEVER
@@ -47,7 +47,7 @@ class Admission:
         """Count this process's own changes from now on beside what the refresh finds."""
         self._refresh_began = self.clock()
         self.open_requests.begin_refresh()
-        self.waiting_orders.begin_refresh()
+        self.claim_queue.begin_refresh()
 
     def refresh(
         self,
@@ -67,7 +67,7 @@ class Admission:
             self.health = [report for report in self.health if report.paused_by is None]
         self.add_reports(health or ())
         changed = self.open_requests.changed
-        self.waiting_orders.refresh(
+        self.claim_queue.refresh(
             [candidate for candidate in waiting if candidate.order_id not in changed],
             began=self._refresh_began,
             now=self.clock(),
@@ -79,33 +79,33 @@ class Admission:
 
     def announce(self, candidate: Candidate) -> None:
         """Add an order whose wake-up arrived here to the waiting orders."""
-        self.waiting_orders.announce(candidate, self.clock())
+        self.claim_queue.announce(candidate, self.clock())
 
     def skip(self, order_id: str) -> None:
         """Leave an order alone that cannot be claimed: the orders behind it may take its slot."""
         self.open_requests.set_agents(order_id, ())
-        self.waiting_orders.skip(order_id, self.clock() + FAILED_CLAIM_PAUSE)
+        self.claim_queue.skip(order_id, self.clock() + FAILED_CLAIM_PAUSE)
 
     def skip_in(self, needs: str, order_id: str, pause: timedelta) -> None:
         """Leave an order alone in one queue; it may be claimed for another of its needs."""
-        self.waiting_orders.skip(order_id, self.clock() + pause, needs)
+        self.claim_queue.skip(order_id, self.clock() + pause, needs)
 
     def may_have_capacity(self, order_id: str) -> bool:
         """Whether the order waits, and a refresh might find slots free that were filled here."""
-        return order_id in self.waiting_orders and bool(self.open_requests.changed)
+        return order_id in self.claim_queue and bool(self.open_requests.changed)
 
     def take(self, agent: str | None = None) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent; None if none may be claimed.
 
         With `agent`, take only orders to which its reply leads.
         """
-        for needs in self.waiting_orders.needs:
+        for needs in self.claim_queue.needs:
             if agent is not None and not self._leads_to(needs, agent):
                 continue
             free = self._free_slots(needs)
             # An order that no agent here can serve takes no slot: it may be given up (FLT-12).
             slots = len(free) if needs in self.offers else None
-            if candidate := self.waiting_orders.take(needs, slots):
+            if candidate := self.claim_queue.take(needs, slots):
                 agents = self.open_requests.agents_of(candidate.order_id)
                 self.open_requests.set_agents(candidate.order_id, [*agents, *free[:1]])
                 return candidate

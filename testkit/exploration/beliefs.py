@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from engine.ports import Clock
 from scheduler.admission.admission import REFRESH_INTERVAL, Admission
-from scheduler.admission.open_requests import OpenRequests
-from scheduler.admission.waiting_orders import (
+from scheduler.admission.claim_queue import (
     ANNOUNCED_FOR,
     NORMAL_PRIORITY_SHARE,
-    WaitingOrders,
+    ClaimQueue,
 )
+from scheduler.admission.open_requests import OpenRequests
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def _copied(value: Any) -> Any:
             return copy(value)
         case dict():
             return {key: _copied(member) for key, member in value.items()}
-        case OpenRequests() | WaitingOrders():
+        case OpenRequests() | ClaimQueue():
             return _with_copied_fields(value)
     return value
 
@@ -56,7 +56,7 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
 
     What the next look overrules, once it is time for one, is left out.
     """
-    orders = admission.waiting_orders
+    orders = admission.claim_queue
     turns = {needs: turn % NORMAL_PRIORITY_SHARE for needs, turn in orders._turns.items()}
     announced = {name: at for name, at in orders._announced.items() if now - at < ANNOUNCED_FOR}
     skipped = {name: until for name, until in orders._skipped.items() if until > now}

@@ -52,7 +52,7 @@ from engine.storage.tables import Delete
 from engine.storage.unit_of_work import UnitOfWork
 from operations.alerts.relay import Relay
 from operations.api.service import OperatorService, command_of
-from scheduler.admission import admission, waiting_orders
+from scheduler.admission import admission, claim_queue
 from scheduler.admission.admission import Admission
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
@@ -151,7 +151,7 @@ original_receive = SchedulerRules.receive
 original_call = AgentService._call
 original_index_rows = lists.index_rows
 original_idempotency_key = requests.idempotency_key
-original_lane = waiting_orders._lane
+original_lane = claim_queue._lane
 original_fault_of = supervisor_rules.fault_of
 original_started = Proceed._started
 
@@ -970,7 +970,7 @@ def takes_the_newest_first() -> AbstractContextManager[Any]:
     def lane(waiting, needs, priority):
         return deque(reversed(original_lane(waiting, needs, priority)))
 
-    return patch.object(waiting_orders, "_lane", lane)
+    return patch.object(claim_queue, "_lane", lane)
 
 
 def names_no_agents_in_the_work_index() -> AbstractContextManager[Any]:
@@ -983,7 +983,7 @@ def claims_more_than_fits() -> AbstractContextManager[Any]:
 
 
 def takes_normal_orders_first() -> AbstractContextManager[Any]:
-    return patch.object(waiting_orders, "NORMAL_PRIORITY_SHARE", 1)
+    return patch.object(claim_queue, "NORMAL_PRIORITY_SHARE", 1)
 
 
 def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]:

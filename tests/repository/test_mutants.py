@@ -56,10 +56,10 @@ def test_a_part_is_a_package_or_a_module():
         "scheduler.admission.__init__",
         "scheduler.admission.adaptive",
         "scheduler.admission.admission",
+        "scheduler.admission.claim_queue",
         "scheduler.admission.health",
         "scheduler.admission.open_requests",
         "scheduler.admission.policy",
-        "scheduler.admission.waiting_orders",
         "scheduler.rules",
     ]
     assert chosen(["SUP-5", "table", "cor"]) == []

@@ -12,7 +12,7 @@ from engine.domain.keys import buckets
 from engine.domain.submitted_order import Priority
 from scheduler.admission.adaptive import PROBE_REQUESTS
 from scheduler.admission.admission import REFRESH_INTERVAL
-from scheduler.admission.waiting_orders import NORMAL_PRIORITY_SHARE
+from scheduler.admission.claim_queue import NORMAL_PRIORITY_SHARE
 from scheduler.service import WAKE_UP_TIME
 from tests.support.builders import seconds
 from tests.support.scale import both_sizes

@@ -6,12 +6,11 @@ from engine.decisions.actions.action import NoArguments, OperatorAction, Operato
 from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import ActionTaken
-from engine.domain.orders import PROCESS_STATE, OrderAggregate
-from engine.domain.orders import Hold as OnHold
+from engine.domain.orders import PROCESS_STATE, Hold, OrderAggregate
 from engine.domain.work_index import WorkItemKind
 
 
-class Hold(OperatorAction[NoArguments]):
+class HoldOrder(OperatorAction[NoArguments]):
     """Let no step start; running steps answer, or expire and are recovered."""
 
     name = "hold"
@@ -29,9 +28,9 @@ class Hold(OperatorAction[NoArguments]):
         self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
     ) -> NextVersion:
         """Put the order on hold."""
-        held = order.put_on_hold(OnHold(command.operator, command.note, now))
+        held = order.put_on_hold(Hold(command.operator, command.note, now))
         taken = ActionTaken(action=self.name, note=command.note)
         return next_version(order, held, now, (taken,))
 
 
-ACTION = Hold()
+ACTION = HoldOrder()

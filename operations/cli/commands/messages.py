@@ -36,10 +36,7 @@ def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | Non
 @click.pass_obj
 def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
     """Put a message back on its queue."""
-    answer = api.post(
-        "poison", queue, message_id, "redrive", body={"operator": operator, "note": note}
-    )
-    click.echo(f"{printable(answer['id'])}: {answer['status']}")
+    _act(api, queue, message_id, "redrive", {"operator": operator, "note": note})
 
 
 @poison.command(help=text("cli.command.poison.drop"))
@@ -49,9 +46,12 @@ def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) 
 @click.pass_obj
 def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
     """Remove a message permanently."""
-    answer = api.post(
-        "poison", queue, message_id, "drop", body={"operator": operator, "note": note}
-    )
+    _act(api, queue, message_id, "drop", {"operator": operator, "note": note})
+
+
+def _act(api: Api, queue: str, message_id: str, action: str, signature: Json) -> None:
+    """Act on a message, and print what became of it."""
+    answer = api.post("poison", queue, message_id, action, body=signature)
     click.echo(f"{printable(answer['id'])}: {answer['status']}")
 
 

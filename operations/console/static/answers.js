@@ -54,7 +54,7 @@ const waits = ({ completeBy, failureCount, threshold }) =>
     ? rich("console.answers.waits", {
         until: at(completeBy),
         left: h("strong", { live: () => countdown(completeBy) }),
-        asked: failureCount + 1,
+        requests: failureCount + 1,
         threshold,
       })
     : text("console.answers.not-awaited");

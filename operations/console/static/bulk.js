@@ -82,16 +82,16 @@ async function begin(action, where, until, place) {
     matching.push(...page.matching);
     given.until ??= page.until;
   });
-  const asked = action.fields.filter(({ kind }) => kind !== "step"); // the step is that of the filter
+  const declared = action.fields.filter(({ kind }) => kind !== "step"); // the step is that of the filter
   confirm({
     title: text("console.bulk.title", { action: verb(action), count: matching.length }),
     effect: text("console.bulk.effect", { effect: action.effect }),
     danger: action.danger,
     orders: matching.length,
-    fields: fieldsOf(asked, []),
+    fields: fieldsOf(declared, []),
     run: (typed, progress) => {
       const { operator, note } = typed;
-      const request = { ...given, operator, note, arguments: argumentsOf(asked, typed), dryRun: false };
+      const request = { ...given, operator, note, arguments: argumentsOf(declared, typed), dryRun: false };
       return run(request, matching.length, progress);
     },
     after: place.again,

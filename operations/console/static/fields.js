@@ -8,8 +8,8 @@ import { LONG } from "./dialog.js";
 const YES = "true";
 const NO = "false";
 
-/** By kind, how an argument is asked for. */
-const ASKED = {
+/** By kind, the form of an argument in a dialog. */
+const FORMS = {
   step: ({ steps }) => ({ choices: steps }),
   choice: ({ choices }) => ({ choices }),
   flag: () => ({
@@ -32,21 +32,23 @@ const SENT = {
 
 /**
  * The fields that ask for the arguments of an action. A step is one of those that it can concern.
- * @param {import("./words.js").Argument[]} asked @param {string[]} steps
+ * @param {import("./words.js").Argument[]} declared @param {string[]} steps
  * @returns {import("./dialog.js").Field[]}
  */
-export const fieldsOf = (asked, steps) =>
-  asked.map(({ name, label, kind, choices, isRequired }) => ({
+export const fieldsOf = (declared, steps) =>
+  declared.map(({ name, label, kind, choices, isRequired }) => ({
     name,
     label,
     isOptional: !isRequired,
-    ...ASKED[kind]({ label, choices, steps }),
+    ...FORMS[kind]({ label, choices, steps }),
   }));
 
 /**
  * The arguments as the app takes them, without those that were left empty.
  * Raises `Problem` for a text that is no JSON object where one is wanted.
- * @param {import("./words.js").Argument[]} asked @param {Record<string, string>} given
+ * @param {import("./words.js").Argument[]} declared @param {Record<string, string>} given
  */
-export const argumentsOf = (asked, given) =>
-  Object.fromEntries(asked.filter(({ name }) => given[name]).map(({ name, kind }) => [name, SENT[kind](given[name])]));
+export const argumentsOf = (declared, given) =>
+  Object.fromEntries(
+    declared.filter(({ name }) => given[name]).map(({ name, kind }) => [name, SENT[kind](given[name])]),
+  );

@@ -18,9 +18,9 @@ from engine.storage.agent_health import (
 )
 from scheduler.admission.adaptive import PROBE_REQUESTS, AdaptiveLimit
 from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL, Admission
+from scheduler.admission.claim_queue import ANNOUNCED_FOR, Candidate
 from scheduler.admission.health import health_from_reply
 from scheduler.admission.policy import Capacity, FixedLimit
-from scheduler.admission.waiting_orders import ANNOUNCED_FOR, Candidate
 from testkit.memory import of_columns
 from tests.support.builders import NOW, answer, seconds
 from tests.support.scheduling import FIRST
@@ -541,11 +541,11 @@ def test_an_order_that_is_left_alone_in_one_lane_is_found_in_the_other(admission
     """Its own provider has no capacity for one step, and the agent of the other has some again."""
     admission.skip_in("stock", "both", FAILED_CLAIM_PAUSE)
     admission.look()
-    assert admission.waiting_orders.is_skipped("both", "stock")
-    assert not admission.waiting_orders.is_skipped("both", "payment")
+    assert admission.claim_queue.is_skipped("both", "stock")
+    assert not admission.claim_queue.is_skipped("both", "payment")
     admission.now += FAILED_CLAIM_PAUSE
     admission.look()
-    assert not admission.waiting_orders.is_skipped("both", "stock")
+    assert not admission.claim_queue.is_skipped("both", "stock")
 
 
 @pytest.mark.proves("SCH-1")
@@ -555,10 +555,10 @@ def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
     (odd, *_) = taken(admission)
     admission.skip(odd)
     assert len(taken(admission)) == 1
-    assert admission.waiting_orders.is_skipped(odd)
+    assert admission.claim_queue.is_skipped(odd)
     admission.now += FAILED_CLAIM_PAUSE
     admission.look()
-    assert not admission.waiting_orders.is_skipped(odd)
+    assert not admission.claim_queue.is_skipped(odd)
 
 
 @pytest.mark.proves("SUB-6")
@@ -567,7 +567,7 @@ def test_one_message_between_two_looks_comes_again_for_all_orders_that_wait(admi
     admission.look(waiting=some(SLOTS + 3))
     taken(admission)
     waiting = some(SLOTS + 3)[-3:]
-    orders = admission.waiting_orders
+    orders = admission.claim_queue
     assert orders.needs_redelivery(waiting[0].order_id)
     orders.note_redelivery()
     assert [order.order_id for order in waiting if orders.needs_redelivery(order.order_id)] == []

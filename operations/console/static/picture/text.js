@@ -90,7 +90,7 @@ function rows({ areas, breakers, faults, hosts, over, answer: { live } }) {
     .../** @type {[string, any, any][]} */ (
       Object.entries(breakers).map(([agent, breaker]) => [
         text("console.picture.agent", { agent }),
-        text("console.picture.asked", { asked: count(`requests ${agent}`), inHand: count(`agent ${agent}`) }),
+        text("console.picture.asked", { requests: count(`requests ${agent}`), inHand: count(`agent ${agent}`) }),
         joined(
           "; ",
           steps((group) => group.agent === agent) || text("console.picture.nothing-asked"),

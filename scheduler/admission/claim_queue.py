@@ -36,7 +36,7 @@ class Candidate:
 
 
 @dataclass(kw_only=True)
-class WaitingOrders:
+class ClaimQueue:
     """One queue for each capability."""
 
     _queues: dict[str, dict[str, Candidate]] = field(default_factory=dict)
