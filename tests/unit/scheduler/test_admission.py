@@ -20,6 +20,7 @@ from scheduler.admission.adaptive import PROBE_REQUESTS, AdaptiveLimit
 from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL, Admission
 from scheduler.admission.claim_queue import ANNOUNCED_FOR, Candidate
 from scheduler.admission.health import health_from_reply
+from scheduler.admission.open_requests import OpenRequests
 from scheduler.admission.policy import Capacity, FixedLimit
 from testkit.memory import of_columns
 from tests.support.builders import NOW, answer, seconds
@@ -274,6 +275,14 @@ def test_the_next_look_overrules_what_was_believed(admission):
     assert admission.capacity_for()["payment"] == ["first", "second"]
     admission.look(f"o{number} first" for number in range(SLOTS))
     assert admission.capacity_for()["payment"] == ["second"]
+
+
+@pytest.mark.proves("WRK-2")
+def test_a_row_that_names_no_agents_takes_no_slot():
+    """It cannot be read, or comes from another version."""
+    requests = OpenRequests()
+    requests.refresh([IndexRow(key="!running|x|b00-1", order_id="b00-1")], ())
+    assert requests.agents_of("b00-1") == []
 
 
 @pytest.mark.proves("WRK-2")

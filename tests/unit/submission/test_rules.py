@@ -14,8 +14,8 @@ from engine.domain.submitted_order import OnFailure, Priority
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import MAX_CHARACTERS, stored_form
 from operations.api.requests import OperatorRequest
+from submission.rules import MAX_OF_REASON, read, rejection_of, same_submission
 from submission.rules import new_order as order_of
-from submission.rules import read, same_submission
 from tests.support.acting import expedite
 from tests.support.builders import (
     CONTENT,
@@ -254,6 +254,35 @@ def test_notices_go_to_no_queue_but_those_whose_names_begin_with_the_prefix(queu
     )
     with pytest.raises(InvalidError, match=r"replyTo: queue-not-allowed .*status-"):
         read((MESSAGE % f',"replyTo":"{queue}"').encode(), World().terms)
+
+
+@pytest.mark.proves("SUB-5", "SUB-4")
+def test_faults_that_come_together_have_their_places_and_facts():
+    """An unknown workflow, and a queue that is not allowed."""
+    message = MESSAGE % ',"replyTo":"payment-requests","workflow":"gone"'
+    with pytest.raises(InvalidError) as caught:
+        read(message.encode(), World().terms)
+    assert caught.value.faults == [
+        InputFault("workflow", "unknown-workflow", {"workflow": "gone"}),
+        InputFault("replyTo", "queue-not-allowed", {"prefix": "status-"}),
+    ]
+
+
+def test_an_alert_has_the_first_faults_of_a_message_that_fit_into_it():
+    """SUB-4: a text is cut, and any other fault is left out with all after it."""
+    own, other = "x" * (MAX_OF_REASON - 10), InputFault("orderId", "unknown-bucket", {})
+
+    def shown(*faults):
+        event = rejection_of(b"{}", InvalidError([*faults]), NOW)
+        return event.data["reason"]["facts"]["faults"]
+
+    assert shown(own) == [own]
+    assert shown(own, "y" * 10) == [own, "y" * 10]
+    assert shown(own, "y" * 11) == [own, "y" * 10]
+    assert shown(own, other) == [own]
+    assert shown(own, other, "z") == [own]
+    assert shown(own, "y" * 10, "z") == [own, "y" * 10]
+    assert shown(other, other) == [other.as_json()] * 2
 
 
 @pytest.mark.proves("SUB-4")

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from engine.decisions.actions import cancel
 from engine.decisions.actions.action import NoArguments, OperatorCommand, StepArguments
 from engine.decisions.actions.settle import SettleArguments
@@ -9,6 +11,7 @@ from engine.decisions.operator_actions import ACTIONS, BY_NAME
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
+from engine.domain.errors import RefusedError
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -181,6 +184,10 @@ def test_of_several_steps_in_doubt_the_named_one_is_settled():
     command = OperatorCommand(operator="grace", note=NOTE, arguments=done)
     checked = SETTLE.checked(both, command, lambda order, name, answer: {"of": name})
     assert checked.arguments.answer == {"of": "b"}
+    unnamed = replace(command, arguments=done.model_copy(update={"step": None}))
+    with pytest.raises(RefusedError) as caught:
+        SETTLE.checked(both, unnamed, lambda order, name, answer: answer)
+    assert caught.value.cause == several
 
 
 def replace_step(arguments, name):

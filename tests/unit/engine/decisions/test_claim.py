@@ -5,13 +5,19 @@ from dataclasses import replace
 import pytest
 
 from engine.decisions.claim import claim
-from engine.decisions.requests import idempotency_key
+from engine.decisions.requests import (
+    MAX_BYTES,
+    BrokenRequestError,
+    RequestMaker,
+    idempotency_key,
+)
 from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
 from engine.domain.causes import Code, step_failed
 from engine.domain.derive import changed
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, UndoInDoubt
+from engine.domain.errors import InputFault
 from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
@@ -47,6 +53,7 @@ from tests.support.engine_records import (
     external,
     in_doubt,
     order,
+    running,
     step,
 )
 from tests.support.engine_scheduling import (
@@ -418,11 +425,33 @@ def test_a_definition_that_changed_under_an_order_is_noted_once():
     next_version = claimed(step(fingerprint="former"))
     now = only_step(next_version).rules.fingerprint
     assert now == definition().fingerprint
-    assert next_version.events[-1].steps == f"pay (now {now})"
+    noted = e.WorkflowChanged(workflow="claim", version=1, steps=f"pay (now {now})")
+    assert next_version.events[-1] == noted
     assert e.WorkflowChanged not in kinds(claimed(step(fingerprint=now)))
     gone = claimed(step(fingerprint=now), step(name="x", fingerprint="f"))
     assert gone.events[-1].steps == "x (gone)"
     assert gone.after.step("x").rules.fingerprint == ""
+
+
+def test_a_refusal_from_outside_counts_when_the_turn_of_its_step_comes():
+    """ANS-3: it is the cause of the step, and of its failure in the history."""
+    by = scheduler(definition(condition=lambda _order, _results: True))
+    next_version = claimed(step(ConditionPending(DECLINED)), by=by)
+    assert only_step(next_version).cause == DECLINED
+    assert e.StepFailed(step="pay", attempt=0, cause=DECLINED) in next_version.events
+
+
+def test_a_request_that_is_too_long_for_a_message_is_a_fault_with_its_length():
+    """SCH-8: and the most that a message carries."""
+    long = definition(request=lambda _order, _results: {"text": "x" * MAX_BYTES})
+    workflow = WorkflowDefinition(name="claim", version=1, steps=(long,))
+    maker = RequestMaker(workflow=workflow, personal=tuple, callbacks=None, now=NOW)
+    with pytest.raises(BrokenRequestError) as caught:
+        maker.request_of(order(running()), running())
+    (fault,) = caught.value.__cause__.faults
+    length = fault.facts["length"]
+    assert fault == InputFault("", "message-too-long", {"length": length, "limit": MAX_BYTES})
+    assert MAX_BYTES < length < MAX_BYTES + 1000
 
 
 def test_a_pausing_order_is_woken_at_the_end_of_its_pause():

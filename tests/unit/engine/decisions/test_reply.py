@@ -106,6 +106,7 @@ def test_refused_replies_are_the_same_by_what_they_say():
     assert note(result={"reference": "r", "amount": "10"}) != one
     assert note(outcome="failed", detail="None") != note(outcome="failed")
     assert note(outcome="deferred") != note()
+    assert note(outcome="failed", detail="x") != note(outcome="notAttempted", detail="x")
     assert note(instance="one") == note(instance="another")
 
 

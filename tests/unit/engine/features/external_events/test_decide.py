@@ -22,7 +22,12 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import ERASED, OnFailure
-from engine.features.external_events.decide import EventNotAcceptedError, ExternalEvent, record
+from engine.features.external_events.decide import (
+    EventNotAcceptedError,
+    ExternalEvent,
+    record,
+    why_closed,
+)
 from tests.support.engine_records import (
     DECLINED,
     HOUR,
@@ -128,6 +133,12 @@ def test_no_event_of_a_person_counts_once_the_order_turns_back_or_ends():
     assert refusal(cancelled, direction=Direction.UNDO) is Code.EVENT_DURING_UNDO
     assert refusal(cancelled, state=InError(Outcome.FAILED)) is Code.EVENT_AFTER_END
     assert refusal(cancelled, state=Processed()) is Code.EVENT_AFTER_END
+    ended = order(cancelled, state=InError(Outcome.FAILED), cause=DECLINED)
+    facts = {"state": "Error", "why": DECLINED.as_json()}
+    assert why_closed(ended, cancelled) == Cause(Code.EVENT_AFTER_END, facts)
+    back = replace(ended, direction=Direction.UNDO)
+    why = {"why": DECLINED.as_json()}
+    assert why_closed(back, cancelled) == Cause(Code.EVENT_DURING_UNDO, why)
 
 
 def test_a_refusal_is_a_failure_by_the_rule_of_the_step():
