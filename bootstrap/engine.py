@@ -67,6 +67,7 @@ def build_engine(
         timeout=timedelta(seconds=settings.step_timeout_seconds),
         threshold=settings.failure_threshold,
         cooldown=timedelta(seconds=settings.cooldown_seconds),
+        reply_margin=timedelta(seconds=settings.reply_margin_seconds),
     )
     return engine
 

@@ -271,15 +271,18 @@ class Application:
         timeout: timedelta = timedelta(),
         threshold: int = 1,
         cooldown: timedelta = timedelta(),
+        reply_margin: timedelta = timedelta(),
     ) -> None:
         """Raise `DeclarationError` with every fault, given the agents of this deployment.
 
-        The others are the settings that hold for steps which do not say otherwise, if known.
+        The others are the settings that hold for steps which do not say otherwise, if known;
+        `reply_margin` is how long before the complete-by time an agent stops (AGT-4).
         """
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         for workflow in self.workflows.all:
             steps = workflow.initial_steps(timeout=timeout, threshold=threshold, cooldown=cooldown)
-            faults += [fault.within(workflow.place) for fault in _outlasting_keys(steps, deployed)]
+            of_steps = (*_outlasting_keys(steps, deployed), *_without_time(steps, reply_margin))
+            faults += [fault.within(workflow.place) for fault in of_steps]
         faults += self._unknown_workflow("default_workflow", self.default_workflow)
         faults += self._faults_of_code()
         faults += self._faults_of_sample()
@@ -419,6 +422,19 @@ def _outlasting_keys(steps: Sequence[Step], agents: Sequence[AgentDefinition]) -
                     agent=agent.name,
                     keys_last=agent.keys_last,
                 )
+
+
+def _without_time(steps: Sequence[Step], reply_margin: timedelta) -> Iterator[Fault]:
+    """Yield a fault for each step whose agent would drop every request as too late (AGT-4)."""
+    for step in steps:
+        timeout = step.rules.timeout
+        if not step.is_external and timedelta() < timeout <= reply_margin:
+            yield Fault(
+                FaultCode.TIMEOUT_WITHIN_MARGIN,
+                f"step {step.name}",
+                timeout=timeout,
+                margin=reply_margin,
+            )
 
 
 def offers_of(agents: Sequence[AgentDefinition]) -> Mapping[str, Sequence[str]]:

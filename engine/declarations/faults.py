@@ -61,6 +61,7 @@ class FaultCode(StrEnum):
     FUNCTION_WITHOUT_NAME = ("function-without-name", ("limit",))
     COOLDOWN_OUTLASTS_KEY = ("cooldown-outlasts-key", ("time", "agent", "keys_last"))
     ATTEMPTS_OUTLAST_KEY = ("attempts-outlast-key", ("attempts", "time", "agent", "keys_last"))
+    TIMEOUT_WITHIN_MARGIN = ("timeout-within-margin", ("timeout", "margin"))
     EXTERNAL_WITHOUT_MODEL = ("external-without-model", ())
     EXTERNAL_WITHOUT_TIMEOUT = ("external-without-timeout", ())
     EXTERNAL_WITH_UNDO = ("external-with-undo", ())

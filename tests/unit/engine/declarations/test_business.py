@@ -1,8 +1,20 @@
-"""Operators see a payload without what an erasure would take from it (OPR-1)."""
+"""What a business declares: its faults, and what operators see of a payload (OPR-1)."""
+
+from datetime import timedelta
 
 import pytest
 
-from engine.declarations.business import HIDDEN, Payload
+from engine.declarations.business import HIDDEN, AgentDefinition, Application, Payload
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import (
+    DeclarationError,
+    StepDefinition,
+    WorkflowDefinition,
+    Workflows,
+)
+from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import PAYLOAD
 
 
 def shown(payload, erased):
@@ -38,3 +50,39 @@ def shown(payload, erased):
 def test_only_what_an_erasure_would_change_is_hidden(payload, erased, expected):
     """As little as possible of it; a list that would be another is hidden whole."""
     assert shown(payload, erased) == expected
+
+
+MARGIN = timedelta(seconds=1)
+
+
+def business(**step):
+    """A business with one step at its bank."""
+    pay = StepDefinition(
+        name="pay", capability="bank", operation="pay", request=lambda order, results: {}, **step
+    )
+    return Application(
+        workflows=Workflows(WorkflowDefinition(name="claim", version=1, steps=(pay,))),
+        default_workflow="claim",
+        agents=[AgentDefinition(name="bank", offers="bank", address="BANK_URL")],
+        payload=PAYLOAD,
+    )
+
+
+@pytest.mark.proves("AGT-5")
+@pytest.mark.parametrize("step", [{"timeout": MARGIN}, {}])
+def test_a_timeout_within_the_reply_margin_is_a_fault(step):
+    """Its agent would drop every request as too late, and it would be tried for ever (engine 18)."""
+    made = business(**step)
+    with pytest.raises(DeclarationError) as caught:
+        made.check(made.agents, timeout=MARGIN, reply_margin=MARGIN)
+    place, code = "claim version 1: step pay", FaultCode.TIMEOUT_WITHIN_MARGIN
+    assert caught.value.faults == [Fault(code, place, timeout=MARGIN, margin=MARGIN)]
+    made.check(made.agents, timeout=MARGIN, reply_margin=MARGIN - timedelta(milliseconds=1))
+
+
+def test_the_app_checks_timeouts_with_its_own_reply_margin():
+    """Engine 18."""
+    short = business(timeout=MARGIN).workflows
+    with pytest.raises(DeclarationError) as caught:
+        app(in_memory(), workflows=short, offers={"bank": ("bank",)}, reply_margin_seconds=1)
+    assert [fault.code for fault in caught.value.faults] == [FaultCode.TIMEOUT_WITHIN_MARGIN]
