@@ -257,7 +257,9 @@ class Engine:
     def supervisor_rules(self) -> SupervisorRules:
         """The supervisor's decisions."""
         return SupervisorRules(
-            instance=self.settings.instance_id, clock_tolerance=self.clock_tolerance
+            instance=self.settings.instance_id,
+            clock_tolerance=self.clock_tolerance,
+            max_unbegun_attempts=self.settings.max_unbegun_attempts,
         )
 
     @cached_property

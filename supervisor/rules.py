@@ -19,6 +19,8 @@ class SupervisorRules:
 
     instance: str
     clock_tolerance: timedelta
+    max_unbegun_attempts: int
+    """A step is given up after so many requests in a row that no agent began (SUP-9)."""
 
     def recover(
         self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
@@ -28,7 +30,7 @@ class SupervisorRules:
         `health` are the agents' health reports.
         """
         reports = _reports_of(order, health)
-        next_version = recover(order, now, reports, self.clock_tolerance)
+        next_version = recover(order, now, reports, self.clock_tolerance, self.max_unbegun_attempts)
         if next_version is None:
             return None
         return transition_of(next_version, f"supervisor/{self.instance}")

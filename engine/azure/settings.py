@@ -135,6 +135,11 @@ class Settings(ChannelSettings):
     """How long one attempt of a step may take, unless the workflow defines it."""
     failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
     """A step is given up once it has failed this many times (SUP-3)."""
+    max_unbegun_attempts: int = Field(12, alias="MAX_UNBEGUN_ATTEMPTS", ge=1, le=MOST_TRIES)
+    """A step is given up after so many requests in a row that no agent began (SUP-9).
+
+    The pauses between them grow (SCH-16): twelve take about ten minutes and as many timeouts.
+    """
     clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, le=60)
     """A time longer than the expected skew between the machines' clocks."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)

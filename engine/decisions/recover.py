@@ -25,17 +25,20 @@ def recover(
     now: datetime,
     reports: Mapping[str, AttemptReport],
     clock_tolerance: timedelta,
+    max_unbegun: int,
 ) -> NextVersion | None:
     """Let the expired steps be tried again, or give them up; None if no step has expired.
 
     `reports` has what is known of an attempt under the id of its request. A step fails once its
-    count *reaches* the threshold: with a threshold of 3 it is tried three times.
+    count *reaches* the threshold: with a threshold of 3 it is tried three times. It is given up
+    after `max_unbegun` requests in a row that no agent began (SUP-9).
     """
     expired = order.overdue(now, clock_tolerance)
     if not expired:
         return None
     verdicts = [
-        strategy_of(step).expire(step, _expiry(order, step, now, reports)) for step in expired
+        strategy_of(step).expire(step, _expiry(order, step, now, reports, max_unbegun))
+        for step in expired
     ]
     events = tuple(event for verdict in verdicts for event in verdict.events)
     counted = any(verdict.is_counted for verdict in verdicts)
@@ -60,8 +63,17 @@ def request_of(order: OrderAggregate, step: Step) -> str:
 
 
 def _expiry(
-    order: OrderAggregate, step: Step, now: datetime, reports: Mapping[str, AttemptReport]
+    order: OrderAggregate,
+    step: Step,
+    now: datetime,
+    reports: Mapping[str, AttemptReport],
+    max_unbegun: int,
 ) -> Expiry:
     request = request_of(order, step)
-    report = reports.get(request, NO_REPORT)
-    return Expiry(now=now, request=request, report=report, is_undo=order.is_undo)
+    return Expiry(
+        now=now,
+        request=request,
+        report=reports.get(request, NO_REPORT),
+        is_undo=order.is_undo,
+        max_unbegun=max_unbegun,
+    )

@@ -6,12 +6,11 @@ external step needs no agent, and nothing of it is in doubt.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
-from zlib import crc32
 
 from engine.decisions.drafts import failure_of
-from engine.domain import verbs
+from engine.domain import backoff, verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import RequestKey
 from engine.domain.events import AttemptExpired, CooldownStarted, HistoryEvent
@@ -42,6 +41,15 @@ class AttemptReport:
     by_gateway: bool = False
     """Whether a gateway turned the last call away before it reached the service."""
 
+    def is_counted(self, attempt: int) -> bool:
+        """Whether the attempt of this number counts as a failure (SUP-3).
+
+        The reply to a first attempt may have come, and wait for a scheduler, unless its agent
+        reports a fault. The next attempts count without one, since the request itself may end the
+        agent's process each time.
+        """
+        return self.has_begun and (attempt > 1 or self.fault is not None)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Expiry:
@@ -53,6 +61,8 @@ class Expiry:
     report: AttemptReport
     is_undo: bool
     """Whether the order is undone."""
+    max_unbegun: int
+    """After so many requests that no agent began the step is given up (SUP-9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +98,12 @@ class ServiceSteps:
         return verbs.start(step, key, start.complete_by, callback_token=start.token_for(step))
 
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
-        """See `StepStrategy.expire`; an attempt that no agent has begun counts as no failure."""
-        now, report = expiry.now, expiry.report
-        failures = step.counts.failures + report.has_begun
-        expired = _expired(step, failures if report.has_begun else None, report.fault or "")
+        """See `StepStrategy.expire`."""
+        is_counted = expiry.report.is_counted(step.counts.attempts)
         if expiry.is_undo and isinstance(step.state, Running):
-            return ExpiryOutcome(verbs.expire_in_undo(step, now), (expired,), report.has_begun)
-        is_repeated = failures > 1 and report.fault is None
-        delay = _spread(expiry.request, step.rules.timeout) if is_repeated else None
-        if not report.has_begun:
-            cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})
-            return ExpiryOutcome(verbs.expire_uncounted(step, now, cause, delay=delay), (expired,))
-        cause = Cause(Code.TIMED_OUT, {"fault": report.fault or ""})
-        after = verbs.expire(step, now, cause, delay=delay, operator_decides=report.by_gateway)
-        counted = replace(step, counts=replace(step.counts, failures=failures))
-        whole = verbs.threshold_reached(counted, cause)
-        return ExpiryOutcome(after, (expired, *_consequence(after, whole)), is_counted=True)
+            expired = _expired(step, expiry.report, is_counted=is_counted)
+            return ExpiryOutcome(verbs.expire_in_undo(step, expiry.now), (expired,), is_counted)
+        return _counted(step, expiry) if is_counted else _uncounted(step, expiry)
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
         """See `StepStrategy.complete`; the service answers over its callback URL."""
@@ -121,7 +121,7 @@ class ExternalSteps:
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
         """See `StepStrategy.expire`; a missing event always counts as a failure (ANS-2)."""
         after = external_events.expire_event(step, expiry.now)
-        expired = _expired(step, step.counts.failures + 1)
+        expired = _expired(step, AttemptReport(), is_counted=True)
         return ExpiryOutcome(after, (expired, *_consequence(after, after.cause)), is_counted=True)
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
@@ -140,17 +140,51 @@ def strategy_of(step: Step) -> StepStrategy:
     return STRATEGIES[step.rules.kind]
 
 
+def _counted(step: Step, expiry: Expiry) -> ExpiryOutcome:
+    """Count a failure; at its threshold the step cools down, or fails (SUP-3)."""
+    report, failures = expiry.report, step.counts.failures + 1
+    cause = Cause(Code.TIMED_OUT, {"fault": report.fault or ""})
+    delay = backoff.retry_pause(
+        failures,
+        timeout=step.rules.timeout,
+        longest=step.rules.max_retry_pause,
+        request=expiry.request,
+    )
+    after = verbs.expire(step, expiry.now, cause, delay=delay, operator_decides=report.by_gateway)
+    counted = replace(step, counts=replace(step.counts, failures=failures))
+    whole = verbs.threshold_reached(counted, cause)
+    events = (_expired(step, report, is_counted=True), *_consequence(after, whole))
+    return ExpiryOutcome(after, events, is_counted=True)
+
+
+def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
+    """Count no failure; a step whose requests no agent begins is given up in the end (SUP-9)."""
+    has_begun, unbegun = expiry.report.has_begun, step.counts.unbegun + 1
+    expired = _expired(step, expiry.report, is_counted=False)
+    if not has_begun and unbegun >= expiry.max_unbegun:
+        facts = {"step": step.name, "agent": step.agent, "attempts": unbegun}
+        cause = Cause(Code.NO_AGENT_BEGAN, facts)
+        given_up = verbs.give_up_unbegun(step, expiry.now, cause)
+        return ExpiryOutcome(given_up, (expired, *_consequence(given_up, cause)))
+    cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})
+    if has_begun:
+        cause = Cause(Code.TIMED_OUT, {"fault": ""})
+    after = verbs.expire_uncounted(step, expiry.now, cause, is_begun=has_begun)
+    return ExpiryOutcome(after, (expired,))
+
+
 # What both share
 
 
-def _expired(step: Step, failure: int | None, fault: str = "") -> AttemptExpired:
+def _expired(step: Step, report: AttemptReport, *, is_counted: bool) -> AttemptExpired:
     return AttemptExpired(
         step=step.name,
         attempt=step.counts.attempts,
         agent=step.agent,
         threshold=step.rules.threshold,
-        failure=failure,
-        fault=fault,
+        failure=step.counts.failures + 1 if is_counted else None,
+        has_begun=report.has_begun,
+        fault=report.fault or "",
     )
 
 
@@ -161,12 +195,3 @@ def _consequence(after: Step, cause: Cause | None) -> tuple[HistoryEvent, ...]:
         return (CooldownStarted(step=after.name, number=number, most=most, until=until),)
     is_given_up = isinstance(after.state, Failed | Skipped | UndoFailed)
     return failure_of(after, cause) if is_given_up and cause else ()
-
-
-def _spread(request: str, within: timedelta) -> timedelta:
-    """Return the delay of a request that has timed out repeatedly without a reported fault.
-
-    It, or another request, may end the agent's process each time. Requests that come apart do not
-    fail together again.
-    """
-    return within * (crc32(request.encode()) / 2**32)

@@ -15,6 +15,7 @@ from engine.declarations.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, S
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Form
 from engine.declarations.workflow import DeclarationError, Workflows
+from engine.domain import backoff
 from engine.domain.errors import InputFault, InvalidError, as_one
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
@@ -23,7 +24,7 @@ from engine.domain.messages import (
     requests_queue,
     utf16_units,
 )
-from engine.domain.steps import Step
+from engine.domain.steps import Step, StepRules
 from engine.domain.submitted_order import EXTERNAL_PARTY
 
 MAX_PAYLOAD = 32 * 1024
@@ -401,7 +402,7 @@ def _outlasting_keys(steps: Sequence[Step], agents: Sequence[AgentDefinition]) -
     """Yield a fault for each time after which a service may have forgotten a step's key."""
     for step in steps:
         place, rules = f"step {step.name}", step.rules
-        attempts = rules.timeout * rules.threshold
+        attempts = _longest_attempts(rules)
         for agent in agents:
             if agent.offers != rules.capability or agent.keys_last is None:
                 continue
@@ -422,6 +423,16 @@ def _outlasting_keys(steps: Sequence[Step], agents: Sequence[AgentDefinition]) -
                     agent=agent.name,
                     keys_last=agent.keys_last,
                 )
+
+
+def _longest_attempts(rules: StepRules) -> timedelta:
+    """Return how long the attempts up to the threshold take at most, with the pauses between."""
+    timeout, longest = rules.timeout, rules.max_retry_pause
+    pauses = (
+        backoff.longest_retry_pause(failures, timeout=timeout, longest=longest)
+        for failures in range(1, rules.threshold)
+    )
+    return sum(pauses, timeout * rules.threshold)
 
 
 def _without_time(steps: Sequence[Step], reply_margin: timedelta) -> Iterator[Fault]:

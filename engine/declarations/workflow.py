@@ -13,7 +13,7 @@ from typing import Any
 from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.states import ConditionPending, Waiting
-from engine.domain.steps import Step, StepIn, StepKind, StepRules
+from engine.domain.steps import MAX_RETRY_PAUSE, Step, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import OnFailure, Order
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
@@ -113,6 +113,11 @@ class StepDefinition:
     """With the rule `cooldown`: the pause before a retry; None for the setting."""
     max_cooldowns: int = 3
     """With the rule `cooldown`: how many there are before the order goes to `Error`."""
+    max_retry_pause: timedelta = MAX_RETRY_PAUSE
+    """The longest pause between two attempts that timed out; it grows with each (SUP-3).
+
+    The first retry has none; zero for none at all.
+    """
     late_effect_window: timedelta = timedelta()
     """How long after its timeout a call may still take effect (UND-2).
 
@@ -156,6 +161,7 @@ class StepDefinition:
             pivot=self.pivot,
             cooldown=(self.cooldown or cooldown) if cools_down else timedelta(),
             max_cooldowns=self.max_cooldowns if cools_down else 0,
+            max_retry_pause=self.max_retry_pause,
             late_effect_window=self.late_effect_window,
             personal=self.personal,
             fingerprint=self.fingerprint,
@@ -321,6 +327,7 @@ AT_MOST: Mapping[str, timedelta | int] = {
     "threshold": MOST_TRIES,
     "cooldown": LONGEST_WAIT,
     "max_cooldowns": MOST_TRIES,
+    "max_retry_pause": LONGEST_WAIT,
     "late_effect_window": LONGEST_WAIT,
 }
 

@@ -45,6 +45,8 @@ class Code(StrEnum):
     """The attempts timed out as often as the threshold allows (SUP-3)."""
     EXTERNAL_EVENT_MISSING = "external-event-missing"
     """The external event did not come, as often as it was awaited (ANS-2)."""
+    NO_AGENT_BEGAN = "no-agent-began"
+    """No agent began the requests of the step, as often as the setting allows (SUP-9)."""
     REQUEST_FAILED = "request-failed"
     """The workflow could not make the request."""
     CONDITION_FAILED = "condition-failed"
@@ -214,6 +216,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.RESULT_TOO_LONG: ("limit",),
     Code.THRESHOLD_REACHED: ("step", "failures", "fault"),
     Code.EXTERNAL_EVENT_MISSING: ("step", "failures"),
+    Code.NO_AGENT_BEGAN: ("step", "agent", "attempts"),
     Code.REQUEST_FAILED: ("workflow", "version", "step", "error"),
     Code.CONDITION_FAILED: ("workflow", "version", "step", "function", "error"),
     Code.STEP_REMOVED: ("workflow", "version", "step"),

@@ -91,7 +91,9 @@ class AttemptExpired(AttemptEvent):
     agent: str
     threshold: int
     failure: int | None = None
-    """The number of this failure; None if no agent is known to have begun it."""
+    """The number of this failure; None if it counts as none."""
+    has_begun: bool = False
+    """Whether an agent is known to have begun it."""
     fault: str = ""
     """The last fault that the agent reported of it; empty if it reported none."""
 

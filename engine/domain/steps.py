@@ -11,7 +11,7 @@ It changes by the verbs alone (`verbs.py`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -42,6 +42,9 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import StepState
 from engine.domain.submitted_order import OnFailure
+
+MAX_RETRY_PAUSE = timedelta(minutes=5)
+"""The longest pause between two counted attempts, unless the step says otherwise."""
 
 
 class StepKind(StrEnum):
@@ -78,6 +81,8 @@ class StepRules:
     cooldown: timedelta = timedelta()
     """How long the step cools down each time that it has reached its threshold (SUP-3)."""
     max_cooldowns: int = 0
+    max_retry_pause: timedelta = MAX_RETRY_PAUSE
+    """The longest pause before the supervisor has the step tried again (SUP-3)."""
     late_effect_window: timedelta = timedelta()
     """How long after its timeout a call may still take effect (UND-2)."""
     personal: tuple[str, ...] = ()
@@ -95,7 +100,13 @@ class Counts:
     """The failures since the last fresh start; the threshold limits them."""
     uncounted: int = 0
     """The last attempts, one after another, that counted as no failure (SCH-16)."""
+    unbegun: int = 0
+    """The last requests, one after another, that no agent is known to have begun (SUP-9)."""
     cooldowns: int = 0
+
+    def without_uncounted(self) -> "Counts":
+        """Return the counts after an attempt that counted, or had an answer."""
+        return replace(self, uncounted=0, unbegun=0)
 
     def afresh(self) -> "Counts":
         """Return the counts of a step that starts afresh."""

@@ -95,6 +95,8 @@ def verb(
 
 # The verbs
 
+NO_PAUSE = timedelta()
+
 
 @verb(TableEvent.START)
 def start(
@@ -114,7 +116,7 @@ def start(
 @verb(TableEvent.COMPLETE)
 def complete(step: Step, result: Mapping[str, Any]) -> Step:
     """Record that it is done with this result, or undone (SCH-5). That ends every doubt."""
-    key, counts = key_of(step), replace(step.counts, uncounted=0)
+    key, counts = key_of(step), step.counts.without_uncounted()
     if isinstance(step.state, Undoing):
         reverted = Reverted(key=key, result=step.result)
         return replace(step, counts=counts, state=Undone(), effect=reverted)
@@ -197,7 +199,7 @@ def expire(
     now: datetime,
     cause: Cause,
     *,
-    delay: timedelta | None = None,
+    delay: timedelta = NO_PAUSE,
     operator_decides: bool = False,
 ) -> Step:
     """Count a failure: the complete-by time passed without an answer (SUP-3).
@@ -205,11 +207,12 @@ def expire(
     The step is tried again, immediately or after `delay`. At its threshold it cools down, or fails
     once it has done so often enough.
     """
-    counts = replace(step.counts, failures=step.counts.failures + 1, uncounted=0)
+    before = step.counts.without_uncounted()
+    counts = replace(before, failures=before.failures + 1)
     effect = doubted(step.effect, unanswered=True)
     failed = replace(step, effect=effect, counts=counts)
     if counts.failures < step.rules.threshold:
-        retry_by = now + (delay or timedelta()) + step.rules.timeout
+        retry_by = now + delay + step.rules.timeout
         kept = cause.shortened()
         wait = Delayed(now + delay, kept, retry_by) if delay else Waiting(kept, retry_by)
         return _waiting(failed, wait)
@@ -221,19 +224,32 @@ def expire(
 
 
 @verb(TableEvent.EXPIRE)
-def expire_uncounted(
-    step: Step, now: datetime, cause: Cause, *, delay: timedelta | None = None
-) -> Step:
-    """Let the step wait, without a failure: no agent is known to have begun it (SUP-3, SCH-16).
+def expire_uncounted(step: Step, now: datetime, cause: Cause, *, is_begun: bool) -> Step:
+    """Let the step wait, without a failure (SUP-3, SCH-16).
 
-    The pause is that of the back-off, or `delay` if the step has failed repeatedly.
+    `is_begun` says whether an agent is known to have begun the attempt.
     """
     counts, at = _uncounted(step, now)
-    at = now + delay if delay else at
+    if not is_begun:
+        counts = replace(counts, unbegun=step.counts.unbegun + 1)
     retry_by, kept = (at or now) + step.rules.timeout, cause.shortened()
     wait = BackingOff(at, kept, retry_by) if at else Waiting(kept, retry_by)
     effect = doubted(step.effect, unanswered=True)
     return replace(_waiting(step, wait), counts=counts, effect=effect)
+
+
+@verb(TableEvent.EXPIRE)
+def give_up_unbegun(step: Step, now: datetime, cause: Cause) -> Step:
+    """Give up a step whose requests no agent begins (SUP-9).
+
+    It cools down, or is skipped, as its rule says. It never asks for the undo: an agent that is
+    away says nothing about the order.
+    """
+    unanswered = replace(step, effect=doubted(step.effect, unanswered=True))
+    if step.counts.cooldowns < step.rules.max_cooldowns:
+        return cooled_down(unanswered, now, cause)
+    decides = step.rules.on_failure is OnFailure.UNDO
+    return after_last_attempt(unanswered, cause, operator_decides=decides)
 
 
 @verb(TableEvent.EXPIRE)
@@ -317,7 +333,8 @@ def threshold_reached(failed: Step, last: Cause) -> Cause:
 
 def cooled_down(failed: Step, now: datetime, cause: Cause) -> Step:
     """Return a step at its threshold as it cools down, with a fresh count of failures (SUP-3)."""
-    counts = replace(failed.counts, failures=0, cooldowns=failed.counts.cooldowns + 1)
+    rested = failed.counts.without_uncounted()
+    counts = replace(rested, failures=0, cooldowns=rested.cooldowns + 1)
     until = now + failed.rules.cooldown
     wait = CoolingDown(until, cause.shortened(), until + failed.rules.timeout)
     return _waiting(replace(failed, counts=counts), wait)
@@ -355,8 +372,8 @@ def key_of(step: Step) -> RequestKey:
 
 def after_last_attempt(step: Step, cause: Cause, *, operator_decides: bool) -> Step:
     """Return the step after its last attempt: failed, or skipped if the rule says so (SCH-13)."""
-    counts, kept = replace(step.counts, uncounted=0), cause.shortened()
-    step = replace(step, counts=counts)
+    kept = cause.shortened()
+    step = replace(step, counts=step.counts.without_uncounted())
     if isinstance(step.state, Undoing | UndoPending):
         may_stand = not isinstance(step.effect, NotDone)
         state = UndoFailed if may_stand else NothingToUndo
@@ -374,7 +391,7 @@ def _uncounted(
     step: Step, now: datetime, retry_after: timedelta = timedelta()
 ) -> tuple[Counts, datetime | None]:
     """Return the counts after one more uncounted attempt, and when the next one may start."""
-    counts = replace(step.counts, uncounted=step.counts.uncounted + 1)
+    counts = replace(step.counts, uncounted=step.counts.uncounted + 1, unbegun=0)
     started_at = step.started_at or now
     return counts, backoff.next_start(started_at, now, counts.uncounted, retry_after)
 

@@ -80,6 +80,8 @@ def _step_object(step: Step) -> dict[str, Any]:
     }
     if counts.uncounted:
         row["Uncounted"] = counts.uncounted
+    if counts.unbegun:
+        row["Unbegun"] = counts.unbegun
     if counts.cooldowns:
         row["Cooldowns"] = counts.cooldowns
     if step.callback_token is not None:
@@ -202,6 +204,7 @@ class StepObject:
     attempts: int
     failures: int
     uncounted: int = 0
+    unbegun: int = 0
     cooldowns: int = 0
     callback_token: str | None = None
 
@@ -245,6 +248,7 @@ def _step(read: StepObject, rules: StepRules, unknown: Mapping[str, Any]) -> Ste
         attempts=read.attempts,
         failures=read.failures,
         uncounted=read.uncounted,
+        unbegun=read.unbegun,
         cooldowns=read.cooldowns,
     )
     return StepIn(

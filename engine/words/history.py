@@ -53,7 +53,7 @@ def _step_started(event: events.StepStarted) -> str:
 
 def _expired(event: events.AttemptExpired) -> str:
     if event.failure is None:
-        return ".not-begun"
+        return ".unprocessed" if event.has_begun else ".not-begun"
     return ".external" if event.is_external else ""
 
 

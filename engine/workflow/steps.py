@@ -31,6 +31,7 @@ class StepOptions(TypedDict, total=False):
     threshold: int
     cooldown: timedelta
     max_cooldowns: int
+    max_retry_pause: timedelta
     late_effect_window: timedelta
 
 

@@ -47,7 +47,7 @@ def failing(*faults):
     """An order whose payment times out once for each fault that the agent told before."""
     order, now, health = orders.new(), NOW, []
     for fault in faults:
-        order = claimed(order, now)
+        order = claimed(order, order.derived.not_before or now)
         health = tells(fault, request_of(order)) if fault else health + begun_by(now, "payment")
         now = timed_out(order)
         change = supervisor.recover(order, now, health)

@@ -34,7 +34,11 @@ def acting_rules(deployed, health=()):
     )
     return ActingRules(
         claim=scheduler.claim,
-        recover=SupervisorRules(instance="?", clock_tolerance=deployed.tolerance).recover,
+        recover=SupervisorRules(
+            instance="?",
+            clock_tolerance=deployed.tolerance,
+            max_unbegun_attempts=deployed.settings.max_unbegun_attempts,
+        ).recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=deployed.tolerance,
         offers=deployed.offers,

@@ -25,6 +25,7 @@ from engine.decisions.actions import release, resubmit, settle
 from engine.decisions.drafts import Draft
 from engine.decisions.proceed import Proceed
 from engine.decisions.reply import Delivery
+from engine.decisions.step_kinds import AttemptReport
 from engine.decisions.transitions import Transition, transition_of
 from engine.declarations.workflow import Workflows
 from engine.domain import backoff, derive, states, verbs, work_index
@@ -87,6 +88,7 @@ from tests.exploration.worlds import (
     LATER,
     LATER_BESIDE,
     NEVER_POLLS,
+    NOT_BEGUN,
     NOT_BUILT,
     NOTIFIED,
     ONE_INSTANCE_BREAKS,
@@ -247,6 +249,24 @@ def a_recovered_order(
 
 def counts_a_failure_twice() -> AbstractContextManager[Any]:
     return a_recovered_order(lambda before, after: replace(after, failures=2))
+
+
+def sends_for_ever() -> AbstractContextManager[Any]:
+    def recover(order, now, reports, tolerance, max_unbegun):
+        return original_recovered(order, now, reports, tolerance, max_unbegun * 10)
+
+    return patch.object(supervisor_rules, "recover", recover)
+
+
+def undoes_what_no_agent_began() -> AbstractContextManager[Any]:
+    def give_up_unbegun(step, now, cause):
+        return verbs.fail(step, cause, unanswered=True)
+
+    return patch.object(verbs, "give_up_unbegun", give_up_unbegun)
+
+
+def charges_a_reply_that_waits() -> AbstractContextManager[Any]:
+    return patch.object(AttemptReport, "is_counted", lambda self, attempt: self.has_begun)
 
 
 def forgets_when_the_retry_is_due() -> AbstractContextManager[Any]:
@@ -1267,6 +1287,9 @@ SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
         ends_the_poll_at_a_row_that_nobody_can_read,
         UNCLAIMABLE,
     ),
+    "SUP-3 charges a first attempt whose reply may wait": (charges_a_reply_that_waits, UNANSWERED),
+    "SUP-9 sends what no agent begins for ever": (sends_for_ever, NOT_BEGUN),
+    "SUP-9 undoes the order, since no agent began": (undoes_what_no_agent_began, NOT_BEGUN),
     "SUP-3 charges what nobody has begun": (charges_what_nobody_has_begun, TRIED_AGAIN),
     "SUP-3 charges nobody for what was begun": (charges_what_was_begun_to_nobody, UNANSWERED),
     "SUP-3 says what it begins once it is done": (says_what_it_begins_once_it_is_done, UNANSWERED),

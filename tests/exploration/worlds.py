@@ -328,6 +328,8 @@ class WorldOf:
     outside: tuple[str, ...] = ()
     """What somebody outside may say to each step that waits for it, at any moment, as often as they like."""
     threshold: int = 2
+    unbegun: int = 12
+    """After how many requests that no agent begins a step is given up."""
     """At how many failures the step is given up."""
     agents: tuple[str, ...] = ("payment",)
     """Who offers what every step needs."""
@@ -614,6 +616,7 @@ class WorldOf:
                 "buckets": 1,
                 "reply_to_prefix": "status-",
                 "failure_threshold": self.threshold,
+                "max_unbegun_attempts": self.unbegun,
                 "unknown_name_max_deliveries": 1,
                 "notice_tries": 1,
             },
@@ -638,6 +641,8 @@ UNDISTURBED = WorldOf()
 GIVEN_UP = WorldOf(faults=1, acts=1, threshold=1)
 TRIED_AGAIN = WorldOf(faults=1, acts=1)
 CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR)
+NOT_BEGUN = WorldOf(faults=2, only=("request is lost",), unbegun=2, workflow=PAIR, alone=True)
+"""Each of the two requests of a step may be lost."""
 SKIPPED = WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True)
 HELD = WorldOf(
     faults=1,
@@ -1024,6 +1029,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     ONE_INSTANCE_BREAKS: ("AGT-8",),
     ELSEWHERE: ("AGT-3",),
     KILLED: ("SUP-3",),
+    NOT_BEGUN: ("SUP-9",),
     NOT_NEEDED: ("SCH-14",),
     LATER: ("SCH-15", "OPR-2"),
     WITHOUT: ("SCH-13",),

@@ -44,7 +44,7 @@ def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
 @verb(TableEvent.EXTERNAL_EVENT)
 def complete_by_callback(step: Step, result: Mapping[str, Any]) -> Step:
     """Complete a step with the result that its service sends to the callback URL (ANS-6)."""
-    counts = replace(step.counts, uncounted=0)
+    counts = step.counts.without_uncounted()
     return replace(
         step, counts=counts, state=Completed(), effect=Done(key=key_of(step), result=result)
     )

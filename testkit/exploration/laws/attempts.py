@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.decisions.transitions import HistoryEntry, Note, Transition
+from engine.domain.causes import Code
 from engine.domain.effects import Doubt
 from engine.domain.events import (
     Action,
@@ -118,6 +119,33 @@ def _uncounted(events: Sequence[Any], after: Step) -> int:
             ends += 1
         else:
             break
+    return count
+
+
+@law("SUP-9", at=COMMIT)
+def not_sent_for_ever(world: World, transition: Transition) -> None:
+    """A step that no agent begins is sent a bounded number of times, and asks for no undo."""
+    most = world.deployed.settings.max_unbegun_attempts
+    before = [event for entry in world.history() for event in entry.events]
+    for _, after in _begun(transition):
+        unbegun = _unbegun([*before, *transition.entry.events], after)
+        demand(unbegun < most, f"{after.name} is sent after {unbegun} that nobody began (SUP-9)")
+    for event in transition.entry.events:
+        asks = isinstance(event, UndoRequested) and event.cause.code is Code.NO_AGENT_BEGAN
+        demand(not asks, "the order is undone, since no agent began a step of it (SUP-9)")
+
+
+def _unbegun(events: Sequence[Any], after: Step) -> int:
+    """How many requests of a step no agent has begun since anything else came of one."""
+    count = 0
+    for event in reversed(events):
+        if _begins_anew(event):
+            break
+        if getattr(event, "step", None) != after.name or isinstance(event, StepStarted):
+            continue
+        if not isinstance(event, AttemptExpired) or event.has_begun:
+            break
+        count += 1
     return count
 
 

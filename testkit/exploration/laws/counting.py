@@ -86,27 +86,30 @@ def _requested_anew(transition: Transition, before: Step) -> bool:
 
 @law("SUP-3", at=DECISION)
 def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None:
-    """An attempt is charged if, and only if, an agent reported its begin."""
+    """An attempt is charged if, and only if, an agent has begun it, and of a first one has a fault.
+
+    The reply to a first attempt may still wait for a scheduler.
+    """
     if handler.job.kind != "sweep" or transition.before is None:
         return
     reports = [row for answer in handler.log for row in health_in(answer)]
     reported = {request for row in reports for request in row.begun}
+    faults = [fault for row in reports for fault in row.faults]
+    at_fault = {request for fault in faults for request in fault.requests}
     over = [step for step in transition.before.in_state(UnderWay) if has_expired(transition, step)]
-    expired = {
-        step.name: step.is_external or request_id_of(transition.before.order_id, step) in reported
-        for step in over
-    }
+
+    def counts(step: Step) -> bool:
+        request = request_id_of(transition.before.order_id, step)
+        return request in reported and (step.counts.attempts > 1 or request in at_fault)
+
+    expired = {step.name: step.is_external or counts(step) for step in over}
     counted = transition.after.failures - transition.before.failures
-    demand(
-        counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)"
-    )
-    for name, begun in expired.items():
+    demand(counted == any(expired.values()), f"{counted} failures counted; due: {expired} (SUP-3)")
+    for name, due in expired.items():
         before, after = transition.before.step(name), transition.after.step(name)
         taken_back = transition.after.is_undo and isinstance(before.state, BEING_DONE)
         charged = expiries_of(after) > expiries_of(before)
-        demand(
-            taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)"
-        )
+        demand(taken_back or charged == due, f"{name} is charged: {charged}, due: {due} (SUP-3)")
 
 
 @law("SUP-3", at=DECISION)

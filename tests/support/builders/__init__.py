@@ -6,6 +6,7 @@
 from . import orders, steps
 from .changes import index_rows, order_ready, start_undo, transition, withdrawn
 from .deciders import (
+    MAX_UNBEGUN,
     PAYLOAD,
     WORKFLOWS,
     Recovery,
@@ -45,6 +46,7 @@ __all__ = [
     "CONTENT",
     "COOLDOWN",
     "LONGEST_UPGRADE",
+    "MAX_UNBEGUN",
     "NOW",
     "ORDER_ID",
     "PAYLOAD",

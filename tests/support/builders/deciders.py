@@ -50,9 +50,10 @@ _ALL = cast("tuple[str, ...]", All())
 
 
 def begun_by(now: datetime, *agents: str, **more: Any) -> list[AgentHealth]:
-    """What the agents say of themselves that have begun whatever they were asked for."""
+    """What the agents report that have begun whatever was requested, each time with a fault of no text."""
+    reported = {"faults": (fault_of_all(""),)} | more
     return [
-        AgentHealth(agent=agent, instance="1", at=now, begun=_ALL, **more)
+        AgentHealth(agent=agent, instance="1", at=now, begun=_ALL, **reported)
         for agent in agents or PROVIDERS
     ]
 
@@ -96,6 +97,9 @@ class Rules(SchedulerRules):
 WORKFLOWS, PAYLOAD = MEASURED.workflows, MEASURED.payload
 
 
+MAX_UNBEGUN = 12
+
+
 class Recovery(SupervisorRules):
     """The supervisor's rules, where agents have begun whatever was asked of them, unless a test says otherwise."""
 
@@ -114,7 +118,7 @@ scheduler = Rules(
     version_overlap=LONGEST_UPGRADE,
 )
 other_scheduler = replace(scheduler, instance="s2")
-supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
+supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE, max_unbegun_attempts=MAX_UNBEGUN)
 
 
 acting_rules = ActingRules(

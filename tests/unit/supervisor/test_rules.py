@@ -16,6 +16,7 @@ from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from tests.support.acting import alerts_of, resubmit
 from tests.support.builders import (
+    MAX_UNBEGUN,
     NOW,
     ORDER_ID,
     TIMEOUT,
@@ -234,7 +235,7 @@ def test_an_attempt_that_no_agent_has_begun_is_not_charged():
     assert after.derived.locked_by is None
     assert after.failures == 0
     assert step.state == Waiting(NOT_BEGUN, retry_by=now + TIMEOUT)
-    assert step.counts == Counts(attempts=1, uncounted=1)
+    assert step.counts == Counts(attempts=1, uncounted=1, unbegun=1)
     why = "payment is not known to have begun it"
     assert change.entry.event == "recovered"
     assert in_words(change.entry.events) == f"payment attempt 1 came to nothing: {why}"
@@ -246,9 +247,12 @@ ATTEMPT = f"{ORDER_ID}:payment:1:do"
 OTHER = f"{ORDER_ID[:-1]}X"
 
 
-def report_of(*begun, instance="1"):
-    """What an instance of the agent says of itself."""
-    return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(5), begun=begun)
+def report_of(*begun, instance="1", faults=True):
+    """The report of an instance of the agent, with a fault of whatever it has begun."""
+    at_fault = (AttemptFault(text="", requests=begun),) if faults and begun else ()
+    return AgentHealth(
+        agent="payment", instance=instance, at=NOW + seconds(5), begun=begun, faults=at_fault
+    )
 
 
 REPORTED = {
@@ -260,6 +264,7 @@ REPORTED = {
     "the agent has begun the undo": ([report_of(f"{ORDER_ID}:payment:1:undo")], 0),
     "one of two instances has begun it": ([report_of(), report_of(ATTEMPT, instance="2")], 1),
     "the agent speaks, and has begun nothing": ([report_of()], 0),
+    "it has begun it, and reports no fault": ([report_of(ATTEMPT, faults=False)], 0),
 }
 
 
@@ -275,7 +280,7 @@ def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who
 
 @pytest.mark.proves("SUP-3", "FLT-2")
 def test_orders_that_come_to_nothing_together_are_tried_apart():
-    """One of them may end its agent's process each time; not if the agent says what was wrong."""
+    """One of them may end its agent's process each time."""
     waits = []
     for number in range(100):
         order, now = orders.new(order_id=f"{ORDER_ID[:-2]}{number:02d}"), NOW
@@ -287,21 +292,20 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     together = [other for other in waits if abs(other - waits[0]) < TIMEOUT / 20]
     assert max(waits) < TIMEOUT
     assert len(together) < 20
-    reports = begun_by(NOW, "payment", faults=(fault_of_all("503"),))
-    again = orders.with_steps(claimed(), steps.with_counts(claimed().step("payment"), failures=1))
-    assert supervisor.recover(again, timed_out(again), reports).after.derived.not_before is None
 
 
-@pytest.mark.proves("SUP-3", "FLT-1")
-def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
-    """However often it is asked for: nothing is known of the service."""
+@pytest.mark.proves("SUP-9", "FLT-1")
+def test_an_order_is_given_up_when_no_agent_has_begun_so_many_requests():
+    """Far beyond the threshold, and no failure is counted: nothing is known of the service."""
     order, now = orders.new(), NOW
-    for _ in range(5 * order.steps[0].rules.threshold):
+    for _ in range(MAX_UNBEGUN):
+        assert order.process_state is ProcessState.PENDING
         order = claimed(order, order.derived.not_before or now)
         now = timed_out(order)
         order = supervisor.recover(order, now, []).after
-    assert (order.process_state, order.failures) == (ProcessState.PENDING, 0)
-    assert order.step("payment").counts.attempts == 5 * order.steps[0].rules.threshold
+    assert (order.process_state, order.failures) == (ProcessState.ERROR, 0)
+    assert order.cause.code is Code.NO_AGENT_BEGAN
+    assert order.step("payment").counts.attempts == MAX_UNBEGUN
 
 
 @pytest.mark.proves("SUP-3")

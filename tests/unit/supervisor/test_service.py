@@ -13,7 +13,7 @@ from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import OrderReady
 from engine.domain.statuses import ProcessState
-from engine.storage.agent_health import AgentHealth
+from engine.storage.agent_health import AgentHealth, AttemptFault
 from testkit.memory import MemoryLease
 from tests.support.away import away
 from tests.support.builders import (
@@ -54,7 +54,13 @@ async def time_is_up(world, *order_ids):
     begun = tuple(f"{order_id}:payment:1:do" for order_id in order_ids)
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     await world.app.engine.agent_health.publish(
-        AgentHealth(agent="payment", instance="p1", at=world.now, begun=begun)
+        AgentHealth(
+            agent="payment",
+            instance="p1",
+            at=world.now,
+            begun=begun,
+            faults=(AttemptFault(text="", requests=begun),),
+        )
     )
 
 

@@ -51,6 +51,7 @@ from supervisor.rules import SupervisorRules
 
 Json = Mapping[str, Any]
 
+MAX_UNBEGUN_ATTEMPTS = 12
 ADDRESS = "https://orders.example"
 OPERATOR, NOTE = "grace", "mended"
 OF_ARGUMENTS = {
@@ -129,7 +130,11 @@ class Side:
     def recover(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
         """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
-        supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
+        supervisor = SupervisorRules(
+            instance=move["by"],
+            clock_tolerance=tolerance,
+            max_unbegun_attempts=MAX_UNBEGUN_ATTEMPTS,
+        )
         return supervisor.recover(before, now, [_health(report, now) for report in move["heard"]])
 
     def act(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:

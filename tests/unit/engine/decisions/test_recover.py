@@ -1,12 +1,15 @@
 """The supervisor's decision about expired steps (SUP-3)."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from engine.decisions.recover import recover, request_of
 from engine.decisions.step_kinds import AttemptReport
 from engine.domain import events as e
+from engine.domain import verbs
+from engine.domain.backoff import retry_pause
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
 from engine.domain.messages import OrderReady, decode
@@ -27,13 +30,27 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
-from tests.support.engine_records import HOUR, KEY, NOW, TIMEOUT, external, order, running, step
+from tests.support.engine_records import (
+    HOUR,
+    KEY,
+    NOW,
+    ORDER_ID,
+    TIMEOUT,
+    external,
+    order,
+    running,
+    step,
+)
 from tests.support.engine_scheduling import TOLERANCE, kinds, only_step
 
 LATE = NOW + TIMEOUT + 2 * TOLERANCE
 """When a step that started at `NOW` is overdue."""
 BY = Processing("scheduler-1")
-BEGUN = AttemptReport(has_begun=True)
+BEGUN = AttemptReport(has_begun=True, fault="")
+NO_FAULT = AttemptReport(has_begun=True)
+NOT_BEGUN = AttemptReport()
+MAX_UNBEGUN = 3
+REQUEST = f"{ORDER_ID}:pay:1:do"
 FAULT = AttemptReport(has_begun=True, fault="503")
 GATEWAY = AttemptReport(has_begun=True, fault="404", by_gateway=True)
 TWICE = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 2, "fault": ""})
@@ -42,7 +59,8 @@ TWICE = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 2, "fault": ""
 def recovered(*steps, now=LATE, report=BEGUN, **changes):
     """The recovery of an order that a scheduler handles; this is reported of each of its attempts."""
     it = order(*steps, **{"state": BY} | changes)
-    return recover(it, now, {request_of(it, one): report for one in it.steps}, TOLERANCE)
+    reports = {request_of(it, one): report for one in it.steps}
+    return recover(it, now, reports, TOLERANCE, MAX_UNBEGUN)
 
 
 def tried(failures, name="pay", **rules):
@@ -64,7 +82,9 @@ def test_an_expired_step_is_counted_and_tried_again():
     )
     assert (after.state, after.failures) == (Pending(), 1)
     assert after.derived.complete_by == LATE + TIMEOUT
-    expired = e.AttemptExpired(step="pay", attempt=1, agent="bank", threshold=2, failure=1)
+    expired = e.AttemptExpired(
+        step="pay", attempt=1, agent="bank", threshold=2, failure=1, has_begun=True
+    )
     assert next_version.events == (expired, e.Recovered())
     (message,) = next_version.messages
     assert decode(OrderReady, message.body).steps == ("pay",)
@@ -80,22 +100,92 @@ def test_the_fault_that_an_agent_reported_of_the_attempt_is_kept():
 def test_an_attempt_that_nobody_has_begun_is_not_counted():
     """SCH-16: it is repeated after a pause; the report of another request says nothing about it."""
     it = order(running(), state=BY)
-    next_version = recover(it, LATE, {"b00-other:pay:1:do": FAULT}, TOLERANCE)
-    assert only_step(next_version).counts == Counts(attempts=1, uncounted=1)
+    next_version = recover(it, LATE, {"b00-other:pay:1:do": FAULT}, TOLERANCE, MAX_UNBEGUN)
+    assert only_step(next_version).counts == Counts(attempts=1, uncounted=1, unbegun=1)
     assert only_step(next_version).cause == Cause(Code.NOT_BEGUN, {"agent": "bank"})
     assert next_version.after.failures == 0
     assert (next_version.events[0].failure, next_version.events[0].fault) == (None, "")
 
 
-def test_requests_that_time_out_repeatedly_without_a_fault_come_apart():
-    """One of them may end its agent's process each time."""
-    again = only_step(recovered(tried(1, threshold=3)))
-    assert isinstance(again.state, Delayed)
-    assert LATE < again.state.until < LATE + TIMEOUT
-    assert isinstance(only_step(recovered(tried(0, threshold=3))).state, Waiting)
-    assert isinstance(only_step(recovered(tried(1, threshold=3), report=FAULT)).state, Waiting)
-    unknown = only_step(recovered(tried(2, threshold=3), report=AttemptReport()))
-    assert isinstance(unknown.state, BackingOff)
+def test_the_pause_between_counted_attempts_grows():
+    """SUP-3: the first retry has none, and so has a step that declares none."""
+    assert isinstance(only_step(recovered(tried(0, threshold=9))).state, Waiting)
+    for failures, most in ((1, TIMEOUT), (2, 2 * TIMEOUT), (3, 4 * TIMEOUT), (4, HOUR)):
+        longest = most if most < HOUR else 5 * TIMEOUT
+        before = tried(failures, threshold=9, max_retry_pause=longest)
+        again = only_step(recovered(before)).state
+        assert isinstance(again, Delayed)
+        pause = again.until - LATE
+        assert pause == retry_pause(failures + 1, timeout=TIMEOUT, longest=longest, request=REQUEST)
+        assert again.retry_by == again.until + TIMEOUT
+    at_once = only_step(recovered(tried(5, threshold=9, max_retry_pause=timedelta())))
+    assert isinstance(at_once.state, Waiting)
+    unknown = only_step(recovered(tried(2, threshold=3), report=NOT_BEGUN))
+    assert isinstance(unknown.state, Waiting | BackingOff)
+
+
+@pytest.mark.proves("SUP-3")
+def test_a_first_attempt_without_a_reported_fault_is_not_counted():
+    """Its reply may have come, and wait for a scheduler (load 1); a later attempt counts."""
+    next_version = recovered(running(), report=NO_FAULT)
+    first = only_step(next_version)
+    assert first.counts == Counts(attempts=1, uncounted=1)
+    assert first.cause == Cause(Code.TIMED_OUT, {"fault": ""})
+    assert isinstance(first.effect, InDoubt)
+    assert next_version.after.failures == 0
+    expired = next_version.events[0]
+    assert (expired.failure, expired.has_begun) == (None, True)
+    second = replace(running(), counts=Counts(attempts=2))
+    assert only_step(recovered(second, report=NO_FAULT)).counts == Counts(attempts=2, failures=1)
+
+
+def unbegun(times, **rules):
+    """A step that runs, after so many requests that no agent began."""
+    counts = Counts(attempts=times + 1, uncounted=times, unbegun=times)
+    return replace(running(**rules), counts=counts)
+
+
+@pytest.mark.proves("SUP-9")
+@pytest.mark.parametrize("on_failure", OnFailure)
+def test_a_step_whose_requests_no_agent_begins_is_given_up_in_the_end(on_failure):
+    """Its rule decides, except that nothing is undone: a dead agent says nothing of the order."""
+    again = recovered(unbegun(MAX_UNBEGUN - 2, on_failure=on_failure), report=NOT_BEGUN)
+    assert only_step(again).counts.unbegun == MAX_UNBEGUN - 1
+    next_version = recovered(unbegun(MAX_UNBEGUN - 1, on_failure=on_failure), report=NOT_BEGUN)
+    given_up = only_step(next_version)
+    cause = Cause(Code.NO_AGENT_BEGAN, {"step": "pay", "agent": "bank", "attempts": MAX_UNBEGUN})
+    assert given_up.cause == cause
+    assert given_up.counts == Counts(attempts=MAX_UNBEGUN)
+    assert isinstance(given_up.effect, InDoubt)
+    assert next_version.after.failures == 0
+    if on_failure is OnFailure.CONTINUE:
+        assert given_up.state.reason is SkipReason.FAILED
+        assert kinds(next_version)[1:] == [e.StepFailed, e.OptionalStepFailed, e.Recovered]
+    else:
+        assert next_version.after.state == InError(Outcome.FAILED)
+        assert next_version.after.direction is Direction.FORWARD
+
+
+@pytest.mark.proves("SUP-9")
+def test_a_step_whose_requests_no_agent_begins_cools_down_first():
+    """Its count starts afresh, also that of requests that nobody began."""
+    before = unbegun(MAX_UNBEGUN - 1, cooldown=HOUR, max_cooldowns=1)
+    next_version = recovered(before, report=NOT_BEGUN)
+    cooling = only_step(next_version)
+    assert (cooling.state.until, cooling.counts) == (
+        LATE + HOUR,
+        Counts(attempts=MAX_UNBEGUN, cooldowns=1),
+    )
+    started = e.CooldownStarted(step="pay", number=1, most=1, until=LATE + HOUR)
+    assert started in next_version.events
+
+
+def test_an_answer_ends_the_count_of_requests_that_no_agent_began():
+    """SUP-9: whoever says that it could not call is not silent."""
+    before = unbegun(MAX_UNBEGUN - 1)
+    turned_away = verbs.not_attempted(before, NOW, retry_after=timedelta())
+    assert (turned_away.counts.unbegun, turned_away.counts.uncounted) == (0, MAX_UNBEGUN)
+    assert only_step(recovered(before)).counts.unbegun == 0
 
 
 def test_an_order_ends_when_its_step_reaches_the_threshold():

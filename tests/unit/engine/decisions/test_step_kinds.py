@@ -34,7 +34,7 @@ def test_only_a_step_at_a_service_needs_an_agent():
 @pytest.mark.parametrize("before", [running(), external(AwaitingExternalEvent(UP))])
 def test_only_a_missing_event_counts_though_nobody_has_begun(before):
     """SUP-3, ANS-2."""
-    expiry = Expiry(now=UP, request="r", report=AttemptReport(), is_undo=False)
+    expiry = Expiry(now=UP, request="r", report=AttemptReport(), is_undo=False, max_unbegun=12)
     verdict = strategy_of(before).expire(before, expiry)
     assert verdict.is_counted is before.is_external
     assert verdict.step.counts.failures == before.is_external

@@ -234,8 +234,9 @@ VERBS = {
     TableEvent.EXPIRE: (
         lambda it: verbs.expire(it, NOW, TIMED_OUT),
         lambda it: verbs.expire(it, NOW, TIMED_OUT, delay=HOUR),
-        lambda it: verbs.expire_uncounted(it, LATER, NOT_BEGUN),
-        lambda it: verbs.expire_uncounted(it, NOW, NOT_BEGUN, delay=HOUR),
+        lambda it: verbs.expire_uncounted(it, LATER, NOT_BEGUN, is_begun=False),
+        lambda it: verbs.expire_uncounted(it, NOW, TIMED_OUT, is_begun=True),
+        lambda it: verbs.give_up_unbegun(it, NOW, NOT_BEGUN),
         lambda it: verbs.expire_in_undo(it, NOW),
         lambda it: external_events.expire_event(it, NOW),
     ),

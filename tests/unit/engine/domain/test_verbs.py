@@ -299,7 +299,7 @@ def test_the_next_attempt_may_be_delayed():
 
 def test_a_counted_failure_ends_the_row_of_uncounted_ones():
     """SCH-16."""
-    before = replace(running(), counts=Counts(attempts=4, uncounted=3))
+    before = replace(running(), counts=Counts(attempts=4, uncounted=3, unbegun=2))
     assert verbs.expire(before, NOW, TIMED_OUT).counts == Counts(attempts=4, failures=1)
 
 
@@ -333,15 +333,52 @@ def test_an_undo_waits_and_fails_as_a_step_does():
 
 def test_an_attempt_that_nobody_is_known_to_have_begun_counts_as_no_failure():
     """SUP-3, SCH-16; it may have been done all the same."""
-    waits = verbs.expire_uncounted(running(), NOW, NOT_BEGUN)
+    waits = verbs.expire_uncounted(running(), NOW, NOT_BEGUN, is_begun=False)
     until = NOW + timedelta(seconds=0.25)
     assert waits.state == BackingOff(until, NOT_BEGUN, retry_by=until + TIMEOUT)
-    assert waits.counts == Counts(attempts=1, uncounted=1)
+    assert waits.counts == Counts(attempts=1, uncounted=1, unbegun=1)
     assert waits.effect == InDoubt(key=KEY)
-    passed = verbs.expire_uncounted(running(), UP, NOT_BEGUN)
+    passed = verbs.expire_uncounted(running(), UP, NOT_BEGUN, is_begun=False)
     assert passed.state == Waiting(NOT_BEGUN, retry_by=UP + TIMEOUT)
-    delayed = verbs.expire_uncounted(running(), NOW, NOT_BEGUN, delay=HOUR)
-    assert delayed.state == BackingOff(LATER, NOT_BEGUN, retry_by=LATER + TIMEOUT)
+
+
+def test_an_attempt_that_was_begun_may_count_as_no_failure_either():
+    """SUP-3: its reply may wait; that ends the row of requests that nobody began (SUP-9)."""
+    before = replace(running(), counts=Counts(attempts=3, uncounted=2, unbegun=2))
+    waits = verbs.expire_uncounted(before, NOW, TIMED_OUT, is_begun=True)
+    assert waits.counts == Counts(attempts=3, uncounted=3)
+    assert waits.state == BackingOff(waits.not_before, TIMED_OUT, waits.retry_by)
+    assert waits.effect == InDoubt(key=KEY)
+
+
+GIVEN_UP = Cause(Code.NO_AGENT_BEGAN, {"step": "pay", "agent": "bank", "attempts": 12})
+
+
+@pytest.mark.parametrize(
+    ("rules", "state"),
+    [
+        ({}, Failed(GIVEN_UP)),
+        ({"on_failure": OnFailure.UNDO}, Failed(GIVEN_UP, operator_decides=True)),
+        ({"on_failure": OnFailure.CONTINUE}, Skipped(SkipReason.FAILED, GIVEN_UP)),
+        (
+            {"cooldown": HOUR, "max_cooldowns": 1},
+            CoolingDown(LATER, GIVEN_UP, retry_by=LATER + TIMEOUT),
+        ),
+    ],
+)
+def test_a_step_that_no_agent_begins_is_given_up_by_its_rule_but_for_the_undo(rules, state):
+    """SUP-9: it may have been done all the same."""
+    before = replace(running(**rules), counts=Counts(attempts=12, uncounted=11, unbegun=11))
+    given_up = verbs.give_up_unbegun(before, NOW, GIVEN_UP)
+    assert given_up.state == state
+    cooldowns = int(isinstance(state, CoolingDown))
+    assert given_up.counts == Counts(attempts=12, cooldowns=cooldowns)
+    assert given_up.effect == InDoubt(key=KEY)
+
+
+def test_an_undo_that_no_agent_begins_is_given_up_too():
+    """SUP-9, UND-4."""
+    assert verbs.give_up_unbegun(undoing(), NOW, GIVEN_UP).state == UndoFailed(GIVEN_UP)
 
 
 def test_a_step_that_expires_while_its_order_turns_back_is_undone_and_not_tried_again():
