@@ -15,6 +15,7 @@ from engine.azure.clock import order_ids, order_time
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.business import AgentDefinition, Application, offers_of
 from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import StepDefaults
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
 from engine.features.external_events.callback_urls import CallbackUrls
@@ -64,9 +65,7 @@ def build_engine(
     _check_callback_urls(settings, business)
     business.check(
         engine.agents,
-        timeout=timedelta(seconds=settings.step_timeout_seconds),
-        threshold=settings.failure_threshold,
-        cooldown=timedelta(seconds=settings.cooldown_seconds),
+        engine.step_defaults,
         reply_margin=timedelta(seconds=settings.reply_margin_seconds),
     )
     return engine
@@ -164,10 +163,19 @@ class Engine:
                 payload=self.business.payload,
                 reply_to_prefix=self.settings.reply_to_prefix,
                 buckets=frozenset(self.store.buckets),
-                timeout=timedelta(seconds=self.settings.step_timeout_seconds),
-                threshold=self.settings.failure_threshold,
-                cooldown=timedelta(seconds=self.settings.cooldown_seconds),
+                defaults=self.step_defaults,
             ),
+        )
+
+    @cached_property
+    def step_defaults(self) -> StepDefaults:
+        """What holds for steps that do not say otherwise."""
+        settings = self.settings
+        return StepDefaults(
+            timeout=timedelta(seconds=settings.step_timeout_seconds),
+            threshold=settings.failure_threshold,
+            cooldown=timedelta(seconds=settings.cooldown_seconds),
+            max_retry_pause=timedelta(seconds=settings.max_retry_pause_seconds),
         )
 
     @cached_property

@@ -18,7 +18,7 @@ from engine.decisions.transitions import (
     transition_of,
 )
 from engine.declarations.business import Payload
-from engine.declarations.workflow import WorkflowDefinition, Workflows
+from engine.declarations.workflow import StepDefaults, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InputFault, InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
@@ -30,16 +30,14 @@ from engine.domain.submitted_order import Order
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
-    """The settings of new orders; a workflow may override those of its steps."""
+    """The settings of new orders; a workflow may override the defaults of its steps."""
 
     workflows: Workflows
     default_workflow: str
     payload: Payload
     reply_to_prefix: str
     buckets: frozenset[str]
-    timeout: timedelta
-    threshold: int
-    cooldown: timedelta
+    defaults: StepDefaults
 
 
 def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
@@ -112,9 +110,7 @@ def new_order(
 
     Implements SUB-2 and SUB-6. An order for a later time waits for a poll (SUB-9).
     """
-    steps = workflow.initial_steps(
-        timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
-    )
+    steps = workflow.initial_steps(terms.defaults)
     wishes = Wishes(priority=message.priority, reply_to=message.reply_to)
     submitted = submit(_recorded(message, terms), workflow, steps, wishes, now)
     return transition_of(submitted, actor)

@@ -57,7 +57,9 @@ class SubmissionService:
             await self._reject(body, fault, arrival)
             return
         actor = f"submission/{self.instance}"
-        terms = replace(self.terms, timeout=self.terms.timeout * self.slowdown())
+        defaults = self.terms.defaults
+        slower = replace(defaults, timeout=defaults.timeout * self.slowdown())
+        terms = replace(self.terms, defaults=slower)
         transition = rules.new_order(message, workflow, terms, self.unit_of_work.clock(), actor)
         if await self.unit_of_work.commit(transition):
             log.info("submission.recorded", extra={"order_id": message.order_id})

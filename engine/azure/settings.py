@@ -19,6 +19,7 @@ from engine.declarations.business import AgentDefinition
 from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
+from engine.domain.steps import MAX_RETRY_PAUSE
 from engine.urls import URL
 from engine.words.catalogue import ENGLISH, languages
 from engine.words.faults import text_of
@@ -125,6 +126,16 @@ class Settings(ChannelSettings):
     """The longest pause that a service can ask for (`Retry-After`) before one call tries again."""
     cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
     """How long a cooldown lasts after the threshold, unless the workflow defines it."""
+    max_retry_pause_seconds: float = Field(
+        MAX_RETRY_PAUSE.total_seconds(),
+        alias="MAX_RETRY_PAUSE_SECONDS",
+        ge=0,
+        le=LONGEST_WAIT.total_seconds(),
+    )
+    """The longest pause between two attempts that timed out, unless the workflow defines it.
+
+    The pause grows with each of them; zero for none (SUP-3).
+    """
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
     """Whether this app also simulates the remote services; never in production."""
     operator_sign_in: bool = Field(default=False, alias="OPERATOR_SIGN_IN")

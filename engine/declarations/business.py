@@ -14,7 +14,7 @@ from engine.declarations.activities import ActivityFunction
 from engine.declarations.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, Setting
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Form
-from engine.declarations.workflow import DeclarationError, Workflows
+from engine.declarations.workflow import DeclarationError, StepDefaults, Workflows
 from engine.domain import backoff
 from engine.domain.errors import InputFault, InvalidError, as_one
 from engine.domain.messages import (
@@ -38,6 +38,9 @@ MAX_KEY = 50
 """How many characters a key can have: a row key holds them, even if each has to be escaped."""
 MAX_KEYS = 10
 """How many keys an order can have: each is a row of the transaction that records the order."""
+
+
+NO_DEFAULTS = StepDefaults()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -268,20 +271,17 @@ class Application:
     def check(
         self,
         deployed: Sequence[AgentDefinition],
+        defaults: StepDefaults = NO_DEFAULTS,
         *,
-        timeout: timedelta = timedelta(),
-        threshold: int = 1,
-        cooldown: timedelta = timedelta(),
         reply_margin: timedelta = timedelta(),
     ) -> None:
         """Raise `DeclarationError` with every fault, given the agents of this deployment.
 
-        The others are the settings that hold for steps which do not say otherwise, if known;
         `reply_margin` is how long before the complete-by time an agent stops (AGT-4).
         """
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         for workflow in self.workflows.all:
-            steps = workflow.initial_steps(timeout=timeout, threshold=threshold, cooldown=cooldown)
+            steps = workflow.initial_steps(defaults)
             of_steps = (*_outlasting_keys(steps, deployed), *_without_time(steps, reply_margin))
             faults += [fault.within(workflow.place) for fault in of_steps]
         faults += self._unknown_workflow("default_workflow", self.default_workflow)

@@ -55,6 +55,16 @@ def name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepDefaults:
+    """The settings that hold for steps which do not say otherwise; none of them if not known."""
+
+    timeout: timedelta = timedelta()
+    threshold: int = 1
+    cooldown: timedelta = timedelta()
+    max_retry_pause: timedelta = MAX_RETRY_PAUSE
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepDefinition:
     """The definition of one step: its service, its request, its predecessors and its rules.
@@ -113,10 +123,10 @@ class StepDefinition:
     """With the rule `cooldown`: the pause before a retry; None for the setting."""
     max_cooldowns: int = 3
     """With the rule `cooldown`: how many there are before the order goes to `Error`."""
-    max_retry_pause: timedelta = MAX_RETRY_PAUSE
-    """The longest pause between two attempts that timed out; it grows with each (SUP-3).
+    max_retry_pause: timedelta | None = None
+    """The longest pause between two attempts that timed out; None for the setting (SUP-3).
 
-    The first retry has none; zero for none at all.
+    It grows with each of them. The first retry has none; zero for none at all.
     """
     late_effect_window: timedelta = timedelta()
     """How long after its timeout a call may still take effect (UND-2).
@@ -145,23 +155,23 @@ class StepDefinition:
         """Whether an order may go on without the step, by the workflow's own rules."""
         return self.on_failure is OnFailure.CONTINUE or self.condition is not None
 
-    def rules(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> StepRules:
-        """Return the copy of the rules that an order keeps; the arguments are the settings."""
-        cools_down = self.on_failure is OnFailure.COOLDOWN
+    def rules(self, defaults: StepDefaults) -> StepRules:
+        """Return the copy of the rules that an order keeps."""
+        cools_down, pause = self.on_failure is OnFailure.COOLDOWN, self.max_retry_pause
         return StepRules(
             kind=self.kind,
             capability=self.capability,
             title=self.title,
-            timeout=self.timeout or timeout,
-            threshold=self.threshold or threshold,
+            timeout=self.timeout or defaults.timeout,
+            threshold=self.threshold or defaults.threshold,
             on_failure=self.on_failure,
             after=self.after,
             uses=tuple(step for step in self.uses if step not in self.may_lack),
             undoable=self.compensation is not None,
             pivot=self.pivot,
-            cooldown=(self.cooldown or cooldown) if cools_down else timedelta(),
+            cooldown=(self.cooldown or defaults.cooldown) if cools_down else timedelta(),
             max_cooldowns=self.max_cooldowns if cools_down else 0,
-            max_retry_pause=self.max_retry_pause,
+            max_retry_pause=defaults.max_retry_pause if pause is None else pause,
             late_effect_window=self.late_effect_window,
             personal=self.personal,
             fingerprint=self.fingerprint,
@@ -213,18 +223,12 @@ class WorkflowDefinition:
         """Whether one of its steps is answered from outside."""
         return any(step.is_external for step in self.steps)
 
-    def initial_steps(
-        self,
-        *,
-        timeout: timedelta,
-        threshold: int,
-        cooldown: timedelta,
-    ) -> tuple[Step, ...]:
+    def initial_steps(self, defaults: StepDefaults) -> tuple[Step, ...]:
         """Return the step records of a new order, each with a copy of its rules."""
         return tuple(
             StepIn(
                 name=definition.name,
-                rules=definition.rules(timeout=timeout, threshold=threshold, cooldown=cooldown),
+                rules=definition.rules(defaults),
                 state=ConditionPending() if definition.conditions else Waiting(),
             )
             for definition in self.steps

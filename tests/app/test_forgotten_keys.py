@@ -11,6 +11,7 @@ from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     DeclarationError,
+    StepDefaults,
     StepDefinition,
     WorkflowDefinition,
     Workflows,
@@ -286,6 +287,8 @@ def done(order, **result):
 # What is declared
 
 RESTS, TRIES = FaultCode.COOLDOWN_OUTLASTS_KEY, FaultCode.ATTEMPTS_OUTLAST_KEY
+LONGEST = (THRESHOLD + 1) * TIMEOUT
+"""How long the attempts take at most: before the third one is a pause of up to one timeout."""
 TOO_LONG = {
     "cooldown": ({"on_failure": OnFailure.COOLDOWN, "cooldown": 2 * DAY}, {}, RESTS),
     "usual cooldown": ({"on_failure": OnFailure.COOLDOWN}, {"cooldown": 2 * DAY}, RESTS),
@@ -313,13 +316,13 @@ def test_a_wait_that_outlasts_the_key_is_a_fault_at_the_start(why):
     step, usual, code = TOO_LONG[why]
     made = business(step, keys_last=DAY)
     with pytest.raises(DeclarationError) as caught:
-        made.check(made.agents, **usual)
+        made.check(made.agents, StepDefaults(**usual))
     (fault,) = caught.value.faults
     assert (fault.code, fault.place) == (code, "claim version 1: step pay")
     assert (fault.facts["agent"], fault.facts["keys_last"]) == ("bank", DAY)
     lasting = business(step)
     forgetful = replace(made.agents[0], name="till", offers="till")
-    lasting.check([*lasting.agents, forgetful], **usual)
+    lasting.check([*lasting.agents, forgetful], StepDefaults(**usual))
 
 
 def test_where_no_settings_are_known_a_step_is_tried_once_at_least():
@@ -333,11 +336,7 @@ def test_where_no_settings_are_known_a_step_is_tried_once_at_least():
     ("keys_last", "code", "facts"),
     [
         (COOLDOWN - seconds(1), RESTS, {"time": COOLDOWN}),
-        (
-            THRESHOLD * TIMEOUT - seconds(1),
-            TRIES,
-            {"attempts": THRESHOLD, "time": THRESHOLD * TIMEOUT},
-        ),
+        (LONGEST - seconds(1), TRIES, {"attempts": THRESHOLD, "time": LONGEST}),
     ],
 )
 def test_the_settings_count_when_the_app_starts(keys_last, code, facts):
@@ -349,6 +348,7 @@ def test_the_settings_count_when_the_app_starts(keys_last, code, facts):
             workflows=rests,
             offers={"bank": ("bank",)},
             declared={"keys_last": keys_last},
+            max_retry_pause_seconds=TIMEOUT.total_seconds(),
         )
     place = "claim version 1: step pay"
     fault = Fault(code, place, agent="bank", keys_last=keys_last, **facts)

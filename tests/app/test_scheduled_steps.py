@@ -10,7 +10,7 @@ from engine.alerts.events import STALLED
 from engine.decisions.conditions import EARLIEST, LATEST
 from engine.decisions.transitions import NotClaimed
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import DeclarationError
+from engine.declarations.workflow import DeclarationError, StepDefaults
 from engine.domain.causes import Code
 from engine.domain.errors import InvalidError
 from engine.domain.keys import sortable
@@ -200,9 +200,7 @@ TERMS = Terms(
     payload=SHOP.payload,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
-    timeout=seconds(5),
-    threshold=3,
-    cooldown=seconds(60),
+    defaults=StepDefaults(timeout=seconds(5), threshold=3, cooldown=seconds(60)),
 )
 
 

@@ -16,6 +16,7 @@ import shop.triggers
 from engine.azure.messaging.queues import NO_XML
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Payload
+from engine.declarations.workflow import StepDefaults
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import RequestKey
 from engine.domain.errors import InvalidError, UnreadableRowError
@@ -219,9 +220,7 @@ TERMS = Terms(
     payload=PAYLOAD,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
-    timeout=claimed().steps[0].rules.timeout,
-    cooldown=timedelta(),
-    threshold=3,
+    defaults=StepDefaults(timeout=claimed().steps[0].rules.timeout, threshold=3),
 )
 ANY_BUSINESS = replace(
     TERMS,

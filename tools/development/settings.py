@@ -37,6 +37,7 @@ def app_settings(
         "REPLY_MARGIN_SECONDS": "0.5",
         "CIRCUIT_OPEN_SECONDS": "5",
         "COOLDOWN_SECONDS": "30",
+        "MAX_RETRY_PAUSE_SECONDS": "2",
         "UNKNOWN_NAME_MAX_DELIVERIES": "3",
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",

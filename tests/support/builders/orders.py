@@ -36,7 +36,7 @@ from engine.domain.submitted_order import Order, Priority
 
 from . import steps as make
 from .changes import index_rows, withdrawn
-from .values import CONTENT, COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT
+from .values import CONTENT, DEFAULTS, NOW, ORDER_ID
 
 
 class Details(TypedDict, total=False):
@@ -209,7 +209,7 @@ def _initial_steps(workflow: str, version: int) -> tuple[Step, ...] | None:
 
 
 def _steps_of(workflow: WorkflowDefinition) -> tuple[Step, ...]:
-    return workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    return workflow.initial_steps(DEFAULTS)
 
 
 def _made(

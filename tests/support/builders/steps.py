@@ -55,9 +55,9 @@ from engine.domain.states import (
 from engine.domain.steps import Step, StepKind
 from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 
-from .values import COOLDOWN, NOW, PROVIDERS, THRESHOLD, TIMEOUT
+from .values import DEFAULTS, NOW, PROVIDERS
 
-(PAYMENT,) = PAYMENT_ONLY.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+(PAYMENT,) = PAYMENT_ONLY.initial_steps(DEFAULTS)
 """The step that is made unless a test gives another one: an agent does it, and it can be undone."""
 
 TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from engine.declarations.workflow import StepDefaults
 from engine.domain.causes import Cause, Code
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -12,6 +13,7 @@ THRESHOLD = 3
 LONGEST_UPGRADE = timedelta(days=1)
 
 COOLDOWN = timedelta(seconds=60)
+DEFAULTS = StepDefaults(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 CONTENT = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.declarations.business import offers_of
+from engine.declarations.workflow import StepDefaults
 from engine.domain.errors import InvalidError
 from engine.domain.messages import json_text
 from engine.domain.submitted_order import ERASED, OnFailure
@@ -79,7 +80,9 @@ def test_no_service_learns_whose_claim_it_is():
 def test_the_fraud_check_rests_while_its_service_is_away():
     """As long as the settings say; meanwhile nothing of the claim is given up, or taken back."""
     hour = timedelta(hours=1)
-    steps = CLAIM.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=hour)
+    steps = CLAIM.initial_steps(
+        StepDefaults(timeout=timedelta(seconds=5), threshold=3, cooldown=hour)
+    )
     assert {
         step.name: step.rules.cooldown
         for step in steps

@@ -23,7 +23,7 @@ from engine.decisions.restore import Copied
 from engine.decisions.results import kept_answer
 from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
-from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
+from engine.declarations.workflow import StepDefaults, StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.causes import cause_in
 from engine.domain.errors import CausedError, InvalidError, NewerWorkflowError, UnavailableError
@@ -197,9 +197,11 @@ class Side:
             payload=PAYLOAD,
             reply_to_prefix="status-",
             buckets=frozenset({"b00"}),
-            timeout=self._settings["timeout"],
-            threshold=self._world["threshold"],
-            cooldown=self._settings["cooldown"],
+            defaults=StepDefaults(
+                timeout=self._settings["timeout"],
+                threshold=self._world["threshold"],
+                cooldown=self._settings["cooldown"],
+            ),
         )
 
     def _scheduler(self, instance: str) -> SchedulerRules:

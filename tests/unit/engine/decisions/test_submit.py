@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bench.workflows import MEASURED
 from engine.decisions.submit import Wishes, submit, submit_again
-from engine.declarations.workflow import WorkflowDefinition
+from engine.declarations.workflow import StepDefaults, WorkflowDefinition
 from engine.domain import events as e
 from engine.domain.causes import Code
 from engine.domain.orders import Pending
@@ -16,7 +16,7 @@ from tests.support.engine_records import HOUR, NOW, order
 from tests.support.engine_scheduling import definition
 
 PAYLOAD = MEASURED.payload
-SETTINGS = {"timeout": timedelta(seconds=5), "threshold": 3, "cooldown": timedelta(seconds=60)}
+DEFAULTS = StepDefaults(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(seconds=60))
 CONTENT = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
@@ -34,12 +34,12 @@ def recorded(it):
 
 
 def rules(**changes):
-    return definition(**changes).rules(**SETTINGS)
+    return definition(**changes).rules(DEFAULTS)
 
 
 def submitted(not_before=None, *steps):
     workflow = WorkflowDefinition(name="claim", version=2, steps=steps or (definition(),))
-    kept = workflow.initial_steps(**SETTINGS)
+    kept = workflow.initial_steps(DEFAULTS)
     return submit(replace(SUBMITTED, not_before=not_before), workflow, kept, WISHES, NOW)
 
 
@@ -78,7 +78,7 @@ def test_a_step_with_a_condition_or_a_start_time_waits_for_its_evaluation():
 
 def test_a_step_has_the_settings_of_its_workflow_or_else_of_the_app():
     """SUP-3."""
-    assert (rules().timeout, rules().threshold) == (SETTINGS["timeout"], 3)
+    assert (rules().timeout, rules().threshold) == (DEFAULTS.timeout, 3)
     own = rules(timeout=HOUR, threshold=7)
     assert (own.timeout, own.threshold) == (HOUR, 7)
 
@@ -87,7 +87,7 @@ def test_only_a_step_with_that_rule_cools_down():
     """SUP-3: for the time of its workflow, or else of the app."""
     assert (rules().cooldown, rules().max_cooldowns) == (timedelta(), 0)
     cooling = rules(on_failure=OnFailure.COOLDOWN, max_cooldowns=2)
-    assert (cooling.cooldown, cooling.max_cooldowns) == (SETTINGS["cooldown"], 2)
+    assert (cooling.cooldown, cooling.max_cooldowns) == (DEFAULTS.cooldown, 2)
     assert rules(on_failure=OnFailure.COOLDOWN, cooldown=HOUR).cooldown == HOUR
 
 
@@ -104,7 +104,7 @@ def test_a_step_keeps_a_copy_of_its_definition():
         late_effect_window=HOUR,
         on_failure=OnFailure.CONTINUE,
     )
-    kept = made.rules(**SETTINGS)
+    kept = made.rules(DEFAULTS)
     assert (kept.title, kept.capability, kept.kind) == ("Pay", "bank", StepKind.SERVICE)
     assert (kept.uses, kept.after) == (("a",), ("a", "b"))
     assert (kept.pivot, kept.undoable, rules().undoable) == (True, False, True)

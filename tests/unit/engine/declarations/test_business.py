@@ -8,6 +8,7 @@ from engine.declarations.business import HIDDEN, AgentDefinition, Application, P
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     DeclarationError,
+    StepDefaults,
     StepDefinition,
     WorkflowDefinition,
     Workflows,
@@ -74,10 +75,14 @@ def test_a_timeout_within_the_reply_margin_is_a_fault(step):
     """Its agent would drop every request as too late, and it would be tried for ever (engine 18)."""
     made = business(**step)
     with pytest.raises(DeclarationError) as caught:
-        made.check(made.agents, timeout=MARGIN, reply_margin=MARGIN)
+        made.check(made.agents, StepDefaults(timeout=MARGIN), reply_margin=MARGIN)
     place, code = "claim version 1: step pay", FaultCode.TIMEOUT_WITHIN_MARGIN
     assert caught.value.faults == [Fault(code, place, timeout=MARGIN, margin=MARGIN)]
-    made.check(made.agents, timeout=MARGIN, reply_margin=MARGIN - timedelta(milliseconds=1))
+    made.check(
+        made.agents,
+        StepDefaults(timeout=MARGIN),
+        reply_margin=MARGIN - timedelta(milliseconds=1),
+    )
 
 
 def test_the_app_checks_timeouts_with_its_own_reply_margin():

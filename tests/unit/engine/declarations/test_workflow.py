@@ -14,6 +14,7 @@ from engine.declarations.workflow import (
     MOST_TRIES,
     MOST_VERSION,
     DeclarationError,
+    StepDefaults,
     StepDefinition,
     WorkflowDefinition,
     Workflows,
@@ -243,7 +244,7 @@ def test_all_faults_are_reported_at_once():
 
 def test_the_steps_of_an_order_say_what_they_come_after():
     """So whoever looks at an order knows what can go on, without its workflow."""
-    steps = ORDER.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(0))
+    steps = ORDER.initial_steps(StepDefaults(timeout=timedelta(seconds=5), threshold=3))
     assert [step.rules.after for step in steps] == [(), (), ("stock", "payment"), ("shipment",)]
 
 

@@ -19,6 +19,7 @@ from engine.declarations.workflow import (
     LONGEST_TIMEOUT,
     MOST_VERSION,
     DeclarationError,
+    StepDefaults,
     StepDefinition,
 )
 from engine.domain.errors import InvalidError
@@ -307,9 +308,7 @@ def test_a_class_that_inherits_operations_offers_them_by_itself():
 def test_operators_read_the_first_line_of_a_function():
     """An order keeps it; it is cut nowhere, so it may not be long."""
     flow = stays()
-    (step,) = flow.workflow().initial_steps(
-        timeout=timedelta(1), threshold=1, cooldown=timedelta(1)
-    )
+    (step,) = flow.workflow().initial_steps(StepDefaults())
     assert step.rules.title == "Book the suite"
 
     @flow.step(kitchen.cook)
