@@ -40,6 +40,9 @@ that are left out are not counted.
 MAX_FAULT_TEXT = 200
 """Maximum number of characters of a reported fault."""
 
+NOT_ANSWERED = "the service accepted it, and has not answered over its link"
+"""The fault of an attempt whose service is still to answer over its link (ANS-8)."""
+
 MOST_TEXTS = 10
 """Maximum number of different texts of faults in a report: a row takes 32 Ki characters.
 
@@ -142,10 +145,13 @@ class HealthReporter:
             self._begun.pop(request.request_id, None)
 
     async def answers_later(self, request: AgentRequest) -> None:
-        """Report a request that is answered over its link (ANS-8): an agent may rest after it."""
+        """Report a request that is answered over its link (ANS-8): an agent may rest after it.
+
+        If no answer comes, that is the fault of the attempt: no reply of this agent may still wait.
+        """
         self._over_links.add(request.request_id)
-        fits = len(self._begun) <= MOST_BEGUN
-        if fits and not self._is_reported(request):
+        self._faults[request.request_id] = (NOT_ANSWERED, False)
+        if len(self._begun) <= MOST_BEGUN:
             await self._publish()
 
     async def turned_away(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.domain.messages import AgentRequest, OrderReady, decode
-from engine.storage.agent_health import AgentHealth
+from engine.storage.agent_health import AgentHealth, AttemptFault
 from tests.support.builders import (
     NOW,
     ORDER_ID,
@@ -62,7 +62,13 @@ class Sender:
     async def step_times_out(self):
         """Though its agent has begun it."""
         begun = under_way(await self.world.order())
-        report = AgentHealth(agent="payment", instance="1", at=self.world.now, begun=begun)
+        report = AgentHealth(
+            agent="payment",
+            instance="1",
+            at=self.world.now,
+            begun=begun,
+            faults=(AttemptFault(text="", requests=begun),),
+        )
         await self.world.app.engine.agent_health.publish(report)
         self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()

@@ -373,7 +373,9 @@ def expired_again(cooldowns=0):
     return supervisor.recover(order, timed_out(order)).entry
 
 
-EXPIRED = AttemptExpired(step="payment", attempt=3, agent="payment", failure=3, threshold=3)
+EXPIRED = AttemptExpired(
+    step="payment", attempt=3, agent="payment", failure=3, threshold=3, has_begun=True
+)
 
 
 @pytest.mark.proves("SUP-3")

@@ -10,6 +10,7 @@ from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
 from tests.support.builders import (
     LONGEST_UPGRADE,
+    MAX_UNBEGUN,
     NOW,
     PAYLOAD,
     PROVIDERS,
@@ -49,7 +50,9 @@ class Case:
     def __init__(self, *definitions):
         self.workflow = WorkflowDefinition(name="w", version=1, steps=definitions)
         self.scheduler = self.scheduler_on(self.workflow)
-        self.supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
+        self.supervisor = Recovery(
+            instance="v1", clock_tolerance=TOLERANCE, max_unbegun_attempts=MAX_UNBEGUN
+        )
         self.now, self.order, self.changes = NOW, orders.on(self.workflow), []
 
     @staticmethod

@@ -15,7 +15,7 @@ from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.business import PASSING, AgentDefinition, Sample
 from engine.declarations.credentials import ClientCertificate
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import DeclarationError
+from engine.declarations.workflow import DeclarationError, StepDefaults
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, SCHEDULER_REQUESTS, STEP_NAME
 from engine.runtime.functions import answering
@@ -34,6 +34,8 @@ VALUES = {
     "STEP_TIMEOUT_SECONDS": "61",
     "FAILURE_THRESHOLD": "14",
     "COOLDOWN_SECONDS": "62",
+    "MAX_RETRY_PAUSE_SECONDS": "66",
+    "MAX_UNBEGUN_ATTEMPTS": "15",
     "CLOCK_TOLERANCE_SECONDS": "2.5",
     "UNKNOWN_NAME_MAX_DELIVERIES": "17",
     "MIXED_VERSION_SECONDS": "65",
@@ -210,9 +212,13 @@ def test_every_setting_reaches_what_goes_by_it(settings, monkeypatch):
     terms, scheduler, watch = submission.terms, app.engine.scheduler, app.operations.stall_detector
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
-    assert terms.timeout == timedelta(seconds=61)
-    assert terms.threshold == 14
-    assert terms.cooldown == timedelta(seconds=62)
+    assert terms.defaults == StepDefaults(
+        timeout=timedelta(seconds=61),
+        threshold=14,
+        cooldown=timedelta(seconds=62),
+        max_retry_pause=timedelta(seconds=66),
+    )
+    assert app.engine.supervisor.rules.max_unbegun_attempts == 15
     assert (len(terms.buckets), submission.unknown_name_max_deliveries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.engine.unread, app.operations.orders.acting)
     assert {rules.version_overlap for rules in left_to_newer} == {timedelta(seconds=65)}
