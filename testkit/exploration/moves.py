@@ -563,7 +563,8 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
 def _report(world: World, handler: Handler, *fault: Any) -> Iterator[Outcome]:
     request, by_gateway = fault
     after = world.but(faults=world.faults | {(request, by_gateway)})
-    yield "reports its fault", after.saying(world.begun), Returned(), False
+    after = after.saying([*world.begun, request])
+    yield "reports its fault", after, Returned(), False
     yield "reports its fault: the table is away", world, Raised(UnavailableError), True
 
 

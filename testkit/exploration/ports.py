@@ -157,11 +157,9 @@ class NoBulkhead:
 class Reporter(HealthReporter):
     """Says which requests are begun, in an effect.
 
-    Of faults it says something only where a gateway may have turned the request away: else nothing
-    follows but words.
+    Of faults it says something only of a first attempt, which counts for nothing without one, and
+    where a gateway turned the request away: else nothing follows but words.
     """
-
-    reports_faults: bool = False
 
     async def turned_away(self) -> None:
         """See `HealthReporter.turned_away`."""
@@ -171,9 +169,13 @@ class Reporter(HealthReporter):
     ) -> None:
         """See `HealthReporter.attempt_without_result`."""
         del fault
-        if self.reports_faults:
+        if request.attempt == 1 or by_gateway:
             with suppress(UnavailableError):
                 await PortCall("report", (request.request_id, by_gateway))
+
+    async def answers_later(self, request: AgentRequest) -> None:
+        """See `HealthReporter.answers_later`."""
+        await self.attempt_without_result(request, "")
 
     async def _publish(self) -> None:
         with suppress(UnavailableError):

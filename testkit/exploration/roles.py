@@ -138,7 +138,6 @@ class ExploredApp(Engine):
             circuit=circuit,
             agent_health=self.agent_health,
             clock=clock,
-            reports_faults=self.deployed.behind_gateway,
             _reported_at=clock() if self.deployed.has_just_spoken else None,
         )
         bulkhead: Any = NoBulkhead()

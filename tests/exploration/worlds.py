@@ -507,14 +507,14 @@ class WorldOf:
     def _most_attempts(self) -> int:
         """How often any step is tried at most: a fault spares one, there and back, and so does what nobody hears of.
 
-        An operator lets it begin afresh.
+        The first attempt of all is spared too, since its reply may wait. An operator lets the step begin afresh.
         """
         steps = [*self.workflow.steps, *(second.steps if (second := self._second()) else ())]
         failures = max(
             (step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps
         )
         ways = 2 if any(step.compensation for step in steps) else 1
-        return (ways * (failures + self.busy + self.accepts) + self.faults) * (1 + self.acts)
+        return 1 + (ways * (failures + self.busy + self.accepts) + self.faults) * (1 + self.acts)
 
     def _try(self, step: StepDefinition) -> timedelta:
         """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
@@ -665,7 +665,7 @@ CLOCKS_DIFFER_BACK = WorldOf(
 )
 TAKEN_BACK = WorldOf(
     faults=1,
-    only=("reply is lost", "rejects"),
+    only=("hears too late", "rejects"),
     acts=1,
     operator=("cancel",),
     threshold=1,
@@ -1052,7 +1052,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     HELD: ("OPR-7",),
     replace(UNDO_FAILS, only=("rejects", "is away")): ("FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
-    replace(PIVOT, only=("rejects", "is lost")): ("UND-6", "OPR-2"),
+    replace(PIVOT, only=("rejects", "too late")): ("UND-6", "OPR-2"),
     ANSWER_CANCELLED: ("ANS-4",),
     CANNOT_BE_JUDGED: (),
     FOR_A_TIME: ("SUB-9",),
@@ -1250,6 +1250,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "SCH-12": ("commits “failed”", "commits “resubmitted”", "commits “undone”"),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
+    "SUP-9": ("the request is lost", "commits “failed”"),
     "OPR-11": ("the store is lost, and restored from the copy", "commits “processed”"),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “requeued”"),
     "SUP-3": (

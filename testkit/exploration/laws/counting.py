@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.decisions.transitions import Transition
+from engine.domain.causes import Code
 from engine.domain.events import (
     OrderEnded,
 )
@@ -129,7 +130,9 @@ def undone_for_its_own_fault(_: World, handler: Handler, transition: Transition)
     failed = [
         step
         for step in failed_steps(transition.after)
-        if step.name in names_of(over) and step.rules.on_failure is OnFailure.UNDO
+        if step.name in names_of(over)
+        and step.rules.on_failure is OnFailure.UNDO
+        and step.state.cause.code is not Code.NO_AGENT_BEGAN  # SUP-9
     ]
     blamed = names_of(failed) & turned_away - names_of(filter(_is_for_operator, failed))
     demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
