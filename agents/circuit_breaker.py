@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
     AnswersLaterError,
+    CallTimeoutError,
     DeferredError,
     NotAttemptedError,
     PermanentError,
@@ -28,6 +29,10 @@ LONGEST_OPEN = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
 
 PROBE_DELAY = timedelta(seconds=1)
 """Delay of other requests while a half-open probe decides whether the circuit closes."""
+
+
+class ProbeTimeoutError(CallTimeoutError):
+    """The half-open probe had no answer in its time: the attempt ends as a time-out (AGT-8)."""
 
 
 class CircuitBreaker:
@@ -54,7 +59,8 @@ class CircuitBreaker:
     def guard(self, order_id: str) -> Iterator[None]:
         """Watch one call; raises `NotAttemptedError` before it begins if the circuit is open.
 
-        After the open time, one call at a time is a half-open probe: its success closes it.
+        After the open time, one call at a time is a half-open probe: its success closes it. Raises
+        `ProbeTimeoutError` if that call has no answer in its time.
         """
         is_probe = self.admit()
         self._probing = is_probe
@@ -63,8 +69,10 @@ class CircuitBreaker:
         except ThrottledError as throttled:
             self._waits(throttled.retry_after)
             raise
-        except TransientError:
+        except TransientError as fault:
             self._fails(order_id, is_probe=is_probe)
+            if is_probe and isinstance(fault, CallTimeoutError):
+                raise ProbeTimeoutError(str(fault)) from fault
             raise
         except (PermanentError, DeferredError, AnswersLaterError):
             # The service works, and says no, or later.

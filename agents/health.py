@@ -51,37 +51,51 @@ The newest come first. The faults of the other requests are reported without the
 
 
 SMOOTHING = timedelta(seconds=1)
-"""Time constant of the average: requests begin in bursts, as others end."""
+"""Time constant of the average: answers come in bursts."""
 
 
 class Rate:
-    """Number of requests that an agent begins per second, as a moving average."""
+    """Number of requests per second to which an agent gets an answer, as a moving average.
+
+    A call that times out does not count, so that fewer requests are sent to a service that does
+    not answer.
+    """
 
     def __init__(self) -> None:
-        self._begun = 0
+        self._answered = 0
         self._since: datetime | None = None
         self._average = 0.0
 
     def count(self) -> None:
-        """Count one request."""
-        self._begun += 1
+        """Count one answer."""
+        self._answered += 1
 
     def until(self, now: datetime) -> float:
         """Return the rate up to now, per second; zero on the first call.
 
         Within a second the rate stays the same: the sample would be too small.
         """
-        since, begun = self._since, self._begun
+        since, answered = self._since, self._answered
         if since and timedelta() <= now - since < INTERVAL:
             return self._average
-        self._since, self._begun = now, 0
+        self._since, self._answered = now, 0
         if since is None or now < since:
             self._average = 0.0
         else:
-            lately = begun / (now - since).total_seconds()
+            lately = answered / (now - since).total_seconds()
             share = 1 - math.exp(-(now - since) / SMOOTHING)
             self._average += share * (lately - self._average)
         return self._average
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """The fault of an attempt that ended without a result."""
+
+    text: str
+    by_gateway: bool = False
+    timed_out_at: datetime | None = None
+    """When the attempt timed out; None if the fault is no time-out."""
 
 
 @dataclass(kw_only=True)
@@ -104,8 +118,8 @@ class HealthReporter:
     """The complete-by time of each request that has begun and may still time out."""
     _over_links: set[str] = field(default_factory=set)
     """Those of them that are answered over their links: this agent hears of no answer."""
-    _faults: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    """The fault of each of them that ended without a result, and whether it was a gateway's."""
+    _faults: dict[str, _Fault] = field(default_factory=dict)
+    """The fault of each of them that ended without a result."""
     _opened_until: datetime | None = None
     """The end of the circuit's open time that was logged last."""
     _rate: Rate = field(default_factory=Rate)
@@ -129,18 +143,19 @@ class HealthReporter:
 
     async def request_started(self, request: AgentRequest) -> None:
         """Note a request whose first call comes next; report it before the call if that is due."""
-        self._rate.count()
         self._begun[request.request_id] = request.complete_by
         was_tried = request.attempt > 1
         if self._is_due() or (was_tried and not self._is_reported(request)):
             await self._publish()
 
-    def answered(self, request: AgentRequest) -> None:
-        """Note that the reply was sent.
+    def replied(self, request: AgentRequest, *, is_answer: bool) -> None:
+        """Note that the reply was sent; `is_answer` says whether the service had answered.
 
         A first attempt is then no longer reported as begun: if its reply is lost, no failure is
         counted. Later attempts stay reported, since an order may lose each reply by its own fault.
         """
+        if is_answer:
+            self._rate.count()
         if request.attempt == 1:
             self._begun.pop(request.request_id, None)
 
@@ -149,8 +164,9 @@ class HealthReporter:
 
         If no answer comes, that is the fault of the attempt: no reply of this agent may still wait.
         """
+        self._rate.count()
         self._over_links.add(request.request_id)
-        self._faults[request.request_id] = (NOT_ANSWERED, False)
+        self._faults[request.request_id] = _Fault(NOT_ANSWERED)
         if len(self._begun) <= MOST_BEGUN:
             await self._publish()
 
@@ -166,12 +182,18 @@ class HealthReporter:
             await self._publish()
 
     async def attempt_without_result(
-        self, request: AgentRequest, fault: str, *, by_gateway: bool = False
+        self,
+        request: AgentRequest,
+        fault: str,
+        *,
+        by_gateway: bool = False,
+        is_timeout: bool = False,
     ) -> None:
         """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""
-        self._faults[request.request_id] = (
-            plain(without_particulars(fault), MAX_FAULT_TEXT),
-            by_gateway,
+        self._faults[request.request_id] = _Fault(
+            text=plain(without_particulars(fault), MAX_FAULT_TEXT),
+            by_gateway=by_gateway,
+            timed_out_at=self.clock().replace(microsecond=0) if is_timeout else None,
         )
         await self._publish()
 
@@ -221,19 +243,28 @@ class HealthReporter:
         )
 
 
-def _grouped(faults: dict[str, tuple[str, bool]], begun: Sequence[str]) -> Iterator[AttemptFault]:
+def _grouped(faults: dict[str, _Fault], begun: Sequence[str]) -> Iterator[AttemptFault]:
     """Yield the faults of these requests, the newest first; requests with equal faults share one.
 
-    A request whose text has no room keeps the part that decides: whether a gateway answered.
+    A request whose text has no room keeps the parts that decide: whether a gateway answered, and
+    when the attempt timed out.
     """
-    groups: dict[tuple[str, bool], list[str]] = {}
+    groups: dict[tuple[str, bool, bool], dict[str, _Fault]] = {}
     texts: set[str] = set()
     reported = set(begun)
-    for request, (text, by_gateway) in reversed(faults.items()):
+    for request, fault in reversed(faults.items()):
         if request not in reported:
             continue
         if len(texts) < MOST_TEXTS:
-            texts.add(text)
-        groups.setdefault((text if text in texts else "", by_gateway), []).append(request)
-    for (text, by_gateway), requests in groups.items():
-        yield AttemptFault(text=text, by_gateway=by_gateway, requests=tuple(requests))
+            texts.add(fault.text)
+        text = fault.text if fault.text in texts else ""
+        group = text, fault.by_gateway, fault.timed_out_at is not None
+        groups.setdefault(group, {})[request] = fault
+    for (text, by_gateway, _), found in groups.items():
+        times = tuple(fault.timed_out_at for fault in found.values() if fault.timed_out_at)
+        yield AttemptFault(
+            text=text,
+            by_gateway=by_gateway,
+            requests=tuple(found),
+            timed_out_at=times or None,
+        )

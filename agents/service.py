@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    retry_if_not_exception_type,
+    wait_exponential_jitter,
+)
 
 from agents import rules
 from agents.bulkhead import Bulkhead
-from agents.circuit_breaker import CircuitBreaker
+from agents.circuit_breaker import CircuitBreaker, ProbeTimeoutError
 from agents.health import HealthReporter
 from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
     AnswersLaterError,
+    CallTimeoutError,
     DeferredError,
     GatewayError,
     NotAttemptedError,
@@ -29,6 +36,7 @@ from engine.domain.messages import (
     CompletedReply,
     DeferredReply,
     FailedReply,
+    NotAttemptedReply,
 )
 from engine.ports import Bus, Clock, RemoteService, Slowdown
 
@@ -48,7 +56,7 @@ class _EarlierCalls:
     """Whether one of them had no answer."""
     accepted: bool = False
     """Whether the service has accepted one, and its final answer is due (AGT-11)."""
-    fault: TransientError = field(default_factory=lambda: TransientError(NO_TIME))
+    fault: TransientError = field(default_factory=lambda: CallTimeoutError(NO_TIME))
     """The last fault that may pass."""
 
     @contextmanager
@@ -101,7 +109,7 @@ class AgentService:
             try:
                 reply = await self._carry_out(request, again=again)
             except TransientError as fault:
-                await self._gave_up(request, str(fault), by_gateway=isinstance(fault, GatewayError))
+                await self._gave_up(request, fault)
                 return
             except AnswersLaterError:  # over its link; no reply of ours ends the step
                 facts = {"agent": self.name, "request": request.request_id}
@@ -111,9 +119,10 @@ class AgentService:
         if not self._is_too_late(request):
             message = reply.model_copy(update={"instance": self.health_reporter.instance})
             await self.bus.send([message.to_bus(self.name, self.clock())])
-            self.health_reporter.answered(request)
+            is_answer = not isinstance(reply, NotAttemptedReply)
+            self.health_reporter.replied(request, is_answer=is_answer)
         elif isinstance(reply, CompletedReply | FailedReply):
-            await self._gave_up(request, TOO_LATE)
+            await self._gave_up(request, CallTimeoutError(TOO_LATE))
 
     async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:
         """Return the reply; raises the last `TransientError` if no time is left for a call.
@@ -152,7 +161,7 @@ class AgentService:
                 self.circuit.admit()  # a request that is turned away here has not begun
                 await self.health_reporter.request_started(request)
                 if self._is_too_late(request):  # the report took the remaining time
-                    raise TransientError(NO_TIME)
+                    raise CallTimeoutError(NO_TIME)
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
@@ -165,11 +174,17 @@ class AgentService:
             raise TransientError(OVERDUE) from error
         return rules.deferred(request, error, was_called=was_called)
 
-    async def _gave_up(self, request: AgentRequest, why: str, *, by_gateway: bool = False) -> None:
+    async def _gave_up(self, request: AgentRequest, fault: TransientError) -> None:
+        why = str(fault)
         log.warning(
             "agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why}
         )
-        await self.health_reporter.attempt_without_result(request, why, by_gateway=by_gateway)
+        await self.health_reporter.attempt_without_result(
+            request,
+            why,
+            by_gateway=isinstance(fault, GatewayError),
+            is_timeout=isinstance(fault, CallTimeoutError),
+        )
 
     def _is_too_late(self, request: AgentRequest) -> bool:
         if self._seconds_left(request) > 0:
@@ -184,6 +199,8 @@ class AgentService:
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
         """Retry transient faults with exponential back-off and jitter, in time only (AGT-2).
 
+        A half-open probe that timed out is not retried: the circuit is open again, and the attempt
+        ends as a time-out, so that an order ends too whose service hangs for all (AGT-8).
         A service that has accepted the call is asked again after the pause that it names, or after
         that of a retry if it is longer, if time is left for a whole call then (AGT-11).
         """
@@ -199,7 +216,8 @@ class AgentService:
             return state.upcoming_sleep + call >= self._seconds_left(request)
 
         return AsyncRetrying(
-            retry=retry_if_exception_type((TransientError, DeferredError)),
+            retry=retry_if_exception_type((TransientError, DeferredError))
+            & retry_if_not_exception_type(ProbeTimeoutError),
             wait=pause,
             stop=too_late,
             sleep=self.sleep,

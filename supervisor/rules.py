@@ -10,7 +10,14 @@ from engine.decisions.transitions import Transition, transition_of
 from engine.domain.messages import request_id_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork
-from engine.storage.agent_health import AgentHealth, fault_of, has_begun, has_reported
+from engine.domain.steps import Step
+from engine.storage.agent_health import (
+    AgentHealth,
+    fault_of,
+    has_begun,
+    has_reported,
+    is_overloaded,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,14 +63,15 @@ def _reports_of(
     order: OrderAggregate, health: Sequence[AgentHealth]
 ) -> Mapping[str, AttemptReport]:
     """Return what agents have reported of each attempt that is under way, by its request."""
-    requests = (request_id_of(order.order_id, step) for step in order.in_state(AtWork))
-    return {request: _report_of(request, health) for request in requests}
+    attempts = {request_id_of(order.order_id, step): step for step in order.in_state(AtWork)}
+    return {request: _report_of(request, step, health) for request, step in attempts.items()}
 
 
-def _report_of(request: str, health: Sequence[AgentHealth]) -> AttemptReport:
+def _report_of(request: str, step: Step, health: Sequence[AgentHealth]) -> AttemptReport:
     fault = fault_of(health, request)
     return AttemptReport(
         has_begun=has_begun(health, request),
         fault=fault.text if fault else None,
         by_gateway=fault is not None and fault.by_gateway,
+        agent_overloaded=is_overloaded(health, step.agent, request, step.rules.timeout),
     )

@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from engine.declarations.business import Application
-from engine.domain.errors import DeferredError, RejectedError, TransientError
+from engine.domain.errors import (
+    CallTimeoutError,
+    DeferredError,
+    RejectedError,
+    TransientError,
+)
 from engine.domain.messages import AgentRequest
 from engine.ports import Clock, RemoteService
 from samples.simulator.ledger import Ledger
@@ -147,7 +152,7 @@ class _ServiceInMemory:
             async with asyncio.timeout(timeout_seconds):
                 answer = await asyncio.shield(working)
         except TimeoutError:
-            raise TransientError("no answer: TimeoutError") from None
+            raise CallTimeoutError("no answer: TimeoutError") from None
         if answer.status == 200:
             return answer.result
         if answer.status in (410, self.services.refuses_with(self.agent)):

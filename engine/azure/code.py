@@ -26,6 +26,7 @@ from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
     AnswersLaterError,
     AppError,
+    CallTimeoutError,
     DeferredError,
     InvalidError,
     InvalidRequestError,
@@ -114,7 +115,7 @@ class CodeService:
             if isinstance(work, asyncio.Task):
                 work.cancel()
         log.warning("code.ran_out_of_time", extra={"agent": self.agent, "function": code.name})
-        raise TransientError(f"no answer: the time of {code.name} is up")
+        raise CallTimeoutError(f"no answer: the time of {code.name} is up")
 
     def _ended(self, work: asyncio.Future[Any]) -> None:
         self._running.discard(work)

@@ -18,6 +18,7 @@ from engine.azure.forms import body_of, path_of
 from engine.declarations.service_forms import Form
 from engine.domain.errors import (
     AnswersLaterError,
+    CallTimeoutError,
     DeferredError,
     GatewayError,
     InvalidRequestError,
@@ -91,7 +92,9 @@ class HttpRemoteService:
         try:
             async with asyncio.timeout(timeout_seconds):
                 answer = await self.answer(request)
-        except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
+        except TimeoutError as error:
+            raise CallTimeoutError(f"no answer: {_why(error)}") from error
+        except (aiohttp.ClientError, AzureError, OSError) as error:
             raise TransientError(f"no answer: {_why(error)}") from error
         return self._result(request, answer)
 

@@ -18,6 +18,12 @@ from engine.domain.states import CoolingDown, Failed, Running, Skipped, UnderWay
 from engine.domain.steps import Step, StepIn, StepKind
 from engine.features.external_events import steps as external_events
 
+MAX_OVERLOADED_ATTEMPTS = 3
+"""So many attempts at an overloaded agent count as no failure (SUP-3).
+
+The next ones count, so that orders end too whose service hangs for all.
+"""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
@@ -40,6 +46,8 @@ class AttemptReport:
     """The last fault of the attempt; None if none was reported, empty if its text is unknown."""
     by_gateway: bool = False
     """Whether a gateway turned the last call away before it reached the service."""
+    agent_overloaded: bool = False
+    """Whether the attempt timed out while the agent's calls did so for several orders (AGT-8)."""
 
     def is_counted(self, attempt: int) -> bool:
         """Whether the attempt of this number counts as a failure (SUP-3).
@@ -99,6 +107,8 @@ class ServiceSteps:
 
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
         """See `StepStrategy.expire`."""
+        if _is_overloaded(step, expiry.report):
+            return _overloaded(step, expiry)
         is_counted = expiry.report.is_counted(step.counts.attempts)
         if expiry.is_undo and isinstance(step.state, Running):
             expired = _expired(step, expiry.report, is_counted=is_counted)
@@ -171,6 +181,20 @@ def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
         cause = Cause(Code.TIMED_OUT, {"fault": ""})
     after = verbs.expire_uncounted(step, expiry.now, cause, is_begun=has_begun)
     return ExpiryOutcome(after, (expired,))
+
+
+def _is_overloaded(step: Step, report: AttemptReport) -> bool:
+    return report.agent_overloaded and step.counts.overloaded < MAX_OVERLOADED_ATTEMPTS
+
+
+def _overloaded(step: Step, expiry: Expiry) -> ExpiryOutcome:
+    """Let the step wait again, uncounted and in doubt, since its agent is overloaded (SUP-3)."""
+    expired = replace(_expired(step, expiry.report, is_counted=False), is_overloaded=True)
+    if expiry.is_undo and isinstance(step.state, Running):
+        return ExpiryOutcome(verbs.expire_in_undo(step, expiry.now), (expired,))
+    facts = {"agent": step.agent, "fault": expiry.report.fault or ""}
+    cause = Cause(Code.AGENT_OVERLOADED, facts)
+    return ExpiryOutcome(verbs.expire_overloaded(step, expiry.now, cause), (expired,))
 
 
 # What both share

@@ -29,6 +29,8 @@ class Code(StrEnum):
     """No reply came before the complete-by time (SUP-3)."""
     NOT_BEGUN = "not-begun"
     """No reply came, and no agent has reported that it began the request."""
+    AGENT_OVERLOADED = "agent-overloaded"
+    """No reply came, and the calls of the agent time out for several orders (SUP-3)."""
     NO_EXTERNAL_EVENT = "no-external-event"
     """The external event did not come before its deadline (ANS-2)."""
     NOT_ATTEMPTED = "not-attempted"
@@ -209,6 +211,7 @@ class Code(StrEnum):
 _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.TIMED_OUT: ("fault",),
     Code.NOT_BEGUN: ("agent",),
+    Code.AGENT_OVERLOADED: ("agent", "fault"),
     Code.NO_EXTERNAL_EVENT: (),
     Code.NOT_ATTEMPTED: ("detail",),
     Code.REFUSED: ("detail",),

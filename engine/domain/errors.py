@@ -191,6 +191,10 @@ class TransientError(AppError):
     """The remote service failed in a way that may pass, so another try is worthwhile."""
 
 
+class CallTimeoutError(TransientError):
+    """The remote service gave no answer in the time of the call, or there was none for a call."""
+
+
 class GatewayError(TransientError):
     """A gateway or a proxy turned the call away before it reached the service."""
 

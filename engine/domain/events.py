@@ -96,6 +96,8 @@ class AttemptExpired(AttemptEvent):
     """Whether an agent is known to have begun it."""
     fault: str = ""
     """The last fault that the agent reported of it; empty if it reported none."""
+    is_overloaded: bool = False
+    """Whether its agent was overloaded, so that it counts as no failure (SUP-3)."""
 
     @property
     def is_external(self) -> bool:

@@ -179,6 +179,11 @@ def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
     return f"{order_id}:{step}:{attempt}:{action}"
 
 
+def order_id_in(request: str) -> str:
+    """Return the id of the order whose attempt a request id names."""
+    return request.partition(":")[0]
+
+
 def request_id_of(order_id: str, step: Step) -> str:
     """Return the message id of the request of the step's running attempt."""
     action = "undo" if isinstance(step.state, Undoing) else "do"

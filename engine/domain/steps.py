@@ -103,6 +103,8 @@ class Counts:
     unbegun: int = 0
     """The last requests, one after another, that no agent is known to have begun (SUP-9)."""
     cooldowns: int = 0
+    overloaded: int = 0
+    """The attempts that timed out at an overloaded agent since the last fresh start (SUP-3)."""
 
     def without_uncounted(self) -> "Counts":
         """Return the counts after an attempt that counted, or had an answer."""

@@ -232,10 +232,15 @@ def expire_uncounted(step: Step, now: datetime, cause: Cause, *, is_begun: bool)
     counts, at = _uncounted(step, now)
     if not is_begun:
         counts = replace(counts, unbegun=step.counts.unbegun + 1)
-    retry_by, kept = (at or now) + step.rules.timeout, cause.shortened()
-    wait = BackingOff(at, kept, retry_by) if at else Waiting(kept, retry_by)
-    effect = doubted(step.effect, unanswered=True)
-    return replace(_waiting(step, wait), counts=counts, effect=effect)
+    return _in_doubt(replace(step, counts=counts), at, now, cause)
+
+
+@verb(TableEvent.EXPIRE)
+def expire_overloaded(step: Step, now: datetime, cause: Cause) -> Step:
+    """Let the step wait, without a failure: its agent is overloaded (SUP-3, SCH-16)."""
+    counts, at = _uncounted(step, now)
+    counts = replace(counts, overloaded=counts.overloaded + 1)
+    return _in_doubt(replace(step, counts=counts), at, now, cause)
 
 
 @verb(TableEvent.EXPIRE)
@@ -394,6 +399,13 @@ def _uncounted(
     counts = replace(step.counts, uncounted=step.counts.uncounted + 1, unbegun=0)
     started_at = step.started_at or now
     return counts, backoff.next_start(started_at, now, counts.uncounted, retry_after)
+
+
+def _in_doubt(step: Step, at: datetime | None, now: datetime, cause: Cause) -> Step:
+    """Return the step as it waits after a call without an answer, until `at` if it is given."""
+    retry_by, kept = (at or now) + step.rules.timeout, cause.shortened()
+    wait = BackingOff(at, kept, retry_by) if at else Waiting(kept, retry_by)
+    return _waiting(replace(step, effect=doubted(step.effect, unanswered=True)), wait)
 
 
 def _waiting(step: Step, wait: Wait) -> Step:

@@ -1,12 +1,20 @@
 """The health of the agents, in table `agents`: a row for each instance, sorted by its expiry."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime, FiniteFloat
+from pydantic import (
+    AwareDatetime,
+    FiniteFloat,
+    PlainSerializer,
+    SerializationInfo,
+    WithJsonSchema,
+)
 
 from engine.domain.keys import LAST, key_part, sortable
+from engine.domain.messages import order_id_in
 from engine.storage.tables import Delete, Operation, Put, RowMapper, Table, columns_of, read_rows
 
 OPERATOR = "operator"
@@ -26,6 +34,23 @@ of its agent since the step began.
 """
 
 
+OVERLOAD_ORDERS = 3
+"""An agent is overloaded if its calls time out for so many different orders (AGT-8)."""
+
+
+def _short(time: datetime, info: SerializationInfo) -> datetime | int:
+    """Return the time as seconds since 1970 for a row, which may hold hundreds of them."""
+    return time if info.mode_is_json() else int(time.timestamp())
+
+
+WholeSecond = Annotated[
+    AwareDatetime,
+    PlainSerializer(_short, Any),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A time without fractions of a second."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptFault:
     """A fault by which attempts ended without a result, and the requests of these attempts."""
@@ -36,6 +61,11 @@ class AttemptFault:
     """Whether a gateway or a proxy turned the last call away before it reached the service."""
     requests: tuple[str, ...]
     """The ids of the requests, each of which names its order, step and attempt."""
+    timed_out_at: tuple[WholeSecond, ...] | None = None
+    """When the attempt of each request timed out, in the order of `requests`.
+
+    None if the fault is no time-out: there was an answer, or no connection.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +78,7 @@ class AgentHealth:
     running: int = 0
     """Calls in progress."""
     rate: FiniteFloat = 0.0
-    """How many requests it begins per second, as an average over some seconds."""
+    """How many requests per second get an answer there, as an average over some seconds."""
     begun: tuple[str, ...] = ()
     """The ids of requests that it has begun and that may end without a result."""
     open_until: AwareDatetime | None = None
@@ -108,6 +138,31 @@ def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None
     """
     faults = (fault for row in health for fault in row.faults if request in fault.requests)
     return max(faults, key=lambda fault: fault.by_gateway, default=None)
+
+
+def is_overloaded(
+    health: Iterable[AgentHealth], agent: str, request: str, within: timedelta
+) -> bool:
+    """Whether the agent was overloaded when the attempt of this request timed out (AGT-8).
+
+    That is so if its calls timed out for `OVERLOAD_ORDERS` different orders, this one included, at
+    most `within` before or after that time.
+    """
+    rows = [row for row in health if row.agent == agent]
+    fault = fault_of(rows, request)
+    own = dict(_timeouts((fault,))).get(request) if fault else None
+    if own is None:
+        return False
+    times = _timeouts(fault for row in rows for fault in row.faults)
+    orders = {order_id_in(name) for name, at in times if abs(at - own) <= within}
+    return len(orders) >= OVERLOAD_ORDERS
+
+
+def _timeouts(faults: Iterable[AttemptFault]) -> Iterator[tuple[str, datetime]]:
+    """Yield each request whose attempt timed out, and when."""
+    for fault in faults:
+        if fault.timed_out_at:
+            yield from zip(fault.requests, fault.timed_out_at, strict=False)
 
 
 def unresponsive_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:

@@ -84,6 +84,8 @@ def _step_object(step: Step) -> dict[str, Any]:
         row["Unbegun"] = counts.unbegun
     if counts.cooldowns:
         row["Cooldowns"] = counts.cooldowns
+    if counts.overloaded:
+        row["Overloaded"] = counts.overloaded
     if step.callback_token is not None:
         row["CallbackToken"] = step.callback_token
     return _with_unknown(row, step.unknown) if step.unknown else row
@@ -206,6 +208,7 @@ class StepObject:
     uncounted: int = 0
     unbegun: int = 0
     cooldowns: int = 0
+    overloaded: int = 0
     callback_token: str | None = None
 
 
@@ -250,6 +253,7 @@ def _step(read: StepObject, rules: StepRules, unknown: Mapping[str, Any]) -> Ste
         uncounted=read.uncounted,
         unbegun=read.unbegun,
         cooldowns=read.cooldowns,
+        overloaded=read.overloaded,
     )
     return StepIn(
         name=read.name,

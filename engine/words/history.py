@@ -52,6 +52,8 @@ def _step_started(event: events.StepStarted) -> str:
 
 
 def _expired(event: events.AttemptExpired) -> str:
+    if event.is_overloaded:
+        return ".overloaded"
     if event.failure is None:
         return ".unprocessed" if event.has_begun else ".not-begun"
     return ".external" if event.is_external else ""

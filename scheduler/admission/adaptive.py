@@ -17,7 +17,7 @@ PREFETCH_FRACTION = 0.3
 
 @dataclass(frozen=True)
 class AdaptiveLimit:
-    """As many requests as the agent begins in time, at the rate that its instances report."""
+    """As many requests as get answers in time, at the rate that the agent's instances report."""
 
     def limit(
         self, agent: str, capacity: Capacity, health: Sequence[AgentHealth], now: datetime
@@ -39,8 +39,8 @@ class AdaptiveLimit:
 
 
 def open_at(rate: float, allowance: timedelta) -> int:
-    """Return how many requests may be open at an agent that begins so many a second.
+    """Return how many requests may be open at an agent that gets so many answers a second.
 
-    So many begin in the share `PREFETCH_FRACTION` of an attempt's time, and `PROBE_REQUESTS` more.
+    So many come in the share `PREFETCH_FRACTION` of an attempt's time, and `PROBE_REQUESTS` more.
     """
     return PROBE_REQUESTS + math.ceil(rate * allowance.total_seconds() * PREFETCH_FRACTION)

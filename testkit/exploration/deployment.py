@@ -71,6 +71,8 @@ class Deployment:
     """Whether what a scheduler's process believes outlives an event, instead of beginning anew."""
     behind_gateway: bool = False
     """Whether a gateway before the services may turn calls away, and agents report each fault."""
+    hangs: bool = False
+    """Whether no service answers in time, and agents report each time-out, alone or with others."""
     either_way: bool = False
     """Whether what is done side by side is done from the last to the first as well."""
     following: "Deployment | None" = None

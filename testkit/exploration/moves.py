@@ -58,7 +58,15 @@ from testkit.exploration.ports import RETRY_AFTER
 from testkit.exploration.roles import begin
 from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
 from testkit.exploration.violations import ViolationError
-from testkit.exploration.world import Rows, Sent, World, forget_texts, text_of, tokens_in
+from testkit.exploration.world import (
+    ReportedFault,
+    Rows,
+    Sent,
+    World,
+    forget_texts,
+    text_of,
+    tokens_in,
+)
 from testkit.memory import MemoryStateStore
 
 INSTANT = timedelta(microseconds=1)
@@ -67,6 +75,8 @@ PEOPLE = ("operator", "customer")
 """Who does something because they want to."""
 SOMEBODY = "outside"
 """Who is asked, and answers or not."""
+CROWDS = (2, 3)
+"""For how many orders the calls of an agent may time out at about the same time."""
 READS = {"load", "committed", "work_items", "acquire", "health"}
 """Done at once: to read later is to be slow before the write, which then conflicts."""
 
@@ -401,13 +411,21 @@ def _read(world: World, handler: Handler, effect: PortCall) -> tuple[World, Answ
 
 def begun_by(world: World) -> list[AgentHealth]:
     """What the agents have said of what they have begun."""
-    faults = tuple(
-        AttemptFault(
-            text="404" if by_gateway else "503", by_gateway=by_gateway, requests=(request,)
-        )
-        for request, by_gateway in sorted(world.faults)
+    faults = tuple(_attempt_fault(world, fault) for fault in sorted(world.faults))
+    agent = next(iter(world.deployed.agents)) if world.deployed.hangs else "any"
+    return [AgentHealth(agent=agent, instance="1", at=world.now, begun=world.begun, faults=faults)]
+
+
+def _attempt_fault(world: World, fault: ReportedFault) -> AttemptFault:
+    """The fault as the agent's row has it; other orders time out at the same time as this one."""
+    text = "404" if fault.by_gateway else "503"
+    others = (f"b00-{number}:a:1:do" for number in range(1, fault.orders))
+    return AttemptFault(
+        text="no answer" if fault.orders else text,
+        by_gateway=fault.by_gateway,
+        requests=(fault.request, *others),
+        timed_out_at=(world.now,) * fault.orders or None,
     )
-    return [AgentHealth(agent="any", instance="1", at=world.now, begun=world.begun, faults=faults)]
 
 
 def _circuits(world: World) -> list[AgentHealth]:
@@ -450,6 +468,9 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
         killed = world.without_handler(handler.slot).believing(handler.slot, None)
         yield Move(f"{handler.slot}: the call kills the process", killed)
         return
+    hangs = effect.name == "call" and world.deployed.hangs
+    if hangs and world.now < handler.since + effect.args[1]:
+        return  # the time passes
     for what, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
         label = f"{handler.slot}: {what}"
         if not is_fault:
@@ -561,10 +582,12 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
 
 
 def _report(world: World, handler: Handler, *fault: Any) -> Iterator[Outcome]:
-    request, by_gateway = fault
-    after = world.but(faults=world.faults | {(request, by_gateway)})
-    after = after.saying([*world.begun, request])
-    yield "reports its fault", after, Returned(), False
+    request, by_gateway, is_timeout = fault
+    for orders in CROWDS if world.deployed.hangs and is_timeout else (1,):
+        reported = ReportedFault(request, by_gateway, orders if is_timeout else 0)
+        after = world.but(faults=world.faults | {reported}).saying([*world.begun, request])
+        what = f"reports that {orders} orders have timed out" if orders > 1 else "reports its fault"
+        yield what, after, Returned(), False
     yield "reports its fault: the table is away", world, Raised(UnavailableError), True
 
 

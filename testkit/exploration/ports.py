@@ -157,21 +157,28 @@ class NoBulkhead:
 class Reporter(HealthReporter):
     """Says which requests are begun, in an effect.
 
-    Of faults it says something only of a first attempt, which counts for nothing without one, and
-    where a gateway turned the request away: else nothing follows but words.
+    Of faults it says something only of a first attempt, which counts for nothing without one, where
+    a gateway turned the request away, or where services hang: else nothing follows but words.
     """
+
+    hangs: bool = False
 
     async def turned_away(self) -> None:
         """See `HealthReporter.turned_away`."""
 
     async def attempt_without_result(
-        self, request: AgentRequest, fault: str, *, by_gateway: bool = False
+        self,
+        request: AgentRequest,
+        fault: str,
+        *,
+        by_gateway: bool = False,
+        is_timeout: bool = False,
     ) -> None:
         """See `HealthReporter.attempt_without_result`."""
         del fault
-        if request.attempt == 1 or by_gateway:
+        if request.attempt == 1 or by_gateway or self.hangs:
             with suppress(UnavailableError):
-                await PortCall("report", (request.request_id, by_gateway))
+                await PortCall("report", (request.request_id, by_gateway, is_timeout))
 
     async def answers_later(self, request: AgentRequest) -> None:
         """See `HealthReporter.answers_later`."""

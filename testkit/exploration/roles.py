@@ -138,6 +138,7 @@ class ExploredApp(Engine):
             circuit=circuit,
             agent_health=self.agent_health,
             clock=clock,
+            hangs=self.deployed.hangs,
             _reported_at=clock() if self.deployed.has_just_spoken else None,
         )
         bulkhead: Any = NoBulkhead()

@@ -7,6 +7,7 @@ from engine.azure.answers import LONGEST_PAUSE
 from engine.declarations.business import AgentDefinition
 from engine.domain.errors import (
     AnswersLaterError,
+    CallTimeoutError,
     DeferredError,
     GatewayError,
     RejectedError,
@@ -59,9 +60,9 @@ def _unanswered(
     world: World, happened: World, request: AgentRequest, agent: AgentDefinition
 ) -> Iterator[Outcome]:
     world, happened = (callbacks.with_link(state, agent, request) for state in (world, happened))
-    what, transient = "the service has not answered in time", Raised(TransientError)
-    yield what, _hanging(world, request), transient, False
-    yield f"{what}, though it did its work", happened, transient, False
+    what, timed_out = "the service has not answered in time", Raised(CallTimeoutError)
+    yield what, _hanging(world, request), timed_out, False
+    yield f"{what}, though it did its work", happened, timed_out, False
 
 
 def _does_it_later(world: World, agent: AgentDefinition, request: AgentRequest) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.keys import bucket_of, order_key
@@ -26,6 +26,16 @@ from testkit.exploration.beliefs import text_of_belief
 from testkit.exploration.deployment import Deployment
 from testkit.exploration.driving import Handler, settled
 from testkit.memory import MemoryStateStore
+
+
+class ReportedFault(NamedTuple):
+    """A fault that an agent has reported."""
+
+    request: str
+    by_gateway: bool = False
+    """Whether a gateway turned the request away."""
+    orders: int = 0
+    """For how many orders the calls timed out at that time; 0 if the fault is no time-out."""
 
 
 class Rows(dict[str, tuple[int, Any]]):
@@ -153,8 +163,8 @@ class World:
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()
     """The requests that agents have said they have begun."""
-    faults: frozenset[tuple[str, bool]] = frozenset()
-    """By request the faults that agents have reported, and whether a gateway turned it away."""
+    faults: frozenset[ReportedFault] = frozenset()
+    """The faults that agents have reported of attempts that are under way."""
     served: frozenset[tuple[str, str]] = frozenset()
     """Where there are several providers: by idempotency key, who has done something."""
     refused: frozenset[str] = frozenset()
@@ -266,7 +276,7 @@ class World:
             for order in orders
             for step in order.in_state(UnderWay)
         }
-        kept = frozenset(fault for fault in self.faults if fault[0] in running)
+        kept = frozenset(fault for fault in self.faults if fault.request in running)
         return self.but(begun=tuple(sorted(running.intersection(begun))), faults=kept)
 
     def without_handler(self, slot: str) -> "World":

@@ -17,7 +17,7 @@ from agents.health import HealthReporter
 from agents.service import AgentService
 from engine.alerts import events as alerts
 from engine.decisions import claim as claim_decisions
-from engine.decisions import drafts, lists, proceed, repair, requests, restore, undo
+from engine.decisions import drafts, lists, proceed, repair, requests, restore, step_kinds, undo
 from engine.decisions import operator_actions as actions
 from engine.decisions import recover as recover_decisions
 from engine.decisions import reply as reply_decisions
@@ -48,7 +48,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.features import conditions, key_generations, late_effects
 from engine.features.external_events import decide
 from engine.features.external_events import steps as external_steps
-from engine.storage import outbox
+from engine.storage import agent_health, outbox
 from engine.storage.tables import Delete
 from engine.storage.unit_of_work import UnitOfWork
 from operations.alerts.relay import Relay
@@ -80,6 +80,7 @@ from tests.exploration.worlds import (
     FORGOTTEN_LATER,
     GIVEN_UP,
     GONE,
+    HANGS,
     HELD,
     HELD_BACK,
     HURRIED_AGAIN,
@@ -1107,6 +1108,23 @@ def undoes_in_the_recovery() -> AbstractContextManager[Any]:
     )
 
 
+def forgets_the_doubt_of_a_time_out() -> AbstractContextManager[Any]:
+    expire = verbs.expire_overloaded
+    return patch.object(
+        verbs,
+        "expire_overloaded",
+        lambda step, *args: replace(expire(step, *args), effect=step.effect),
+    )
+
+
+def spares_overloaded_attempts_for_ever() -> AbstractContextManager[Any]:
+    return patch.object(step_kinds, "MAX_OVERLOADED_ATTEMPTS", 100)
+
+
+def takes_two_orders_for_several() -> AbstractContextManager[Any]:
+    return patch.object(agent_health, "OVERLOAD_ORDERS", 2)
+
+
 def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
     def fault_of(health, request):
         faults = [fault for row in health for fault in row.faults]
@@ -1265,6 +1283,9 @@ SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
         decides_by_the_fault_of_another_request,
         TURNED_AWAY,
     ),
+    "UND-2 forgets the doubt of a time-out": (forgets_the_doubt_of_a_time_out, HANGS),
+    "SUP-3 spares overloaded attempts for ever": (spares_overloaded_attempts_for_ever, HANGS),
+    "AGT-8 takes two orders for several": (takes_two_orders_for_several, HANGS),
     "SUP-4 counts no failure of the step": (counts_no_failure_of_the_step, TRIED_AGAIN),
     "SUP-3 tries once more than the threshold": (tries_once_more, GIVEN_UP),
     "SCH-3 allows more than its time": (allows_more_than_its_time, UNDISTURBED),
@@ -1394,6 +1415,9 @@ MESSAGE_OF: Mapping[str, str] = {
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
     "SUP-6 undoes in the recovery": "the supervisor begins to undo",
     "SUP-3 undoes what a gateway turned away": "was turned away, and the order is undone",
+    "UND-2 forgets the doubt of a time-out": "is not in doubt",
+    "SUP-3 spares overloaded attempts for ever": "0 failures counted; begun",
+    "AGT-8 takes two orders for several": "0 failures counted; begun",
     "SUP-3 decides by the fault of another request": "failed at its service, and the order is not",
     "OPR-11 restores what may be done as not begun": "the order is called undone, but",
     "OPR-11 restores as if the first provider was asked": "AGT-3",

@@ -16,6 +16,7 @@ from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.domain.work_index import IndexRow
 from scheduler.service import WAKE_UP_TIME
 from testkit.exploration.deployment import Deployment
+from testkit.exploration.laws.counting import MOST_SPARED
 from testkit.exploration.moves import INSTANT, sent
 from testkit.exploration.ports import ASK_AGAIN
 from testkit.exploration.running import running
@@ -361,6 +362,8 @@ class WorldOf:
     """Whether the service forgets a key soon after an attempt with it has timed out."""
     broken: tuple[str, ...] = ()
     """The instances of agents whose circuits may open, each for itself, and then never close."""
+    hangs: bool = False
+    """Whether the service never answers in time, be it for this order alone, or for several at the same time."""
     gateway: bool = False
     """Whether a gateway before the service may turn a call away."""
     either_way: bool = False
@@ -400,6 +403,7 @@ class WorldOf:
             "the service answers over its link" if self.callbacks else "",
             "the service forgets keys" if self.forgets else "",
             f"{' and '.join(self.broken)} may break" if self.broken else "",
+            "the service hangs" if self.hangs else "",
             "behind a gateway" if self.gateway else "",
             "side by side in either order" if self.either_way else "",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
@@ -502,7 +506,11 @@ class WorldOf:
 
         For one attempt may not be heard of, and so not be charged: by a fault, or since its agent has just spoken.
         """
-        return (step.threshold or self.threshold) * (self._cooldowns(step) + 1) + 1
+        return (step.threshold or self.threshold) * (self._cooldowns(step) + 1) + 1 + self._spared()
+
+    def _spared(self) -> int:
+        """How many time-outs of a step count as no failure, since those of others come with them."""
+        return MOST_SPARED if self.hangs else 0
 
     def _most_attempts(self) -> int:
         """How often any step is tried at most: a fault spares one, there and back, and so does what nobody hears of.
@@ -514,7 +522,8 @@ class WorldOf:
             (step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps
         )
         ways = 2 if any(step.compensation for step in steps) else 1
-        return 1 + (ways * (failures + self.busy + self.accepts) + self.faults) * (1 + self.acts)
+        more = self.busy + self.accepts + self._spared()
+        return 1 + (ways * (failures + more) + self.faults) * (1 + self.acts)
 
     def _try(self, step: StepDefinition) -> timedelta:
         """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
@@ -525,9 +534,11 @@ class WorldOf:
         return max(map(self._try, workflow.steps))
 
     def _is_answered(self) -> bool:
-        """Whether replies count: not for whom the workflow is retired."""
-        return self.answered and all(
-            known.version <= self.workflow.version for _, known in self.others
+        """Whether replies come, and count: not for whom the workflow is retired."""
+        return (
+            self.answered
+            and not self.hangs
+            and all(known.version <= self.workflow.version for _, known in self.others)
         )
 
     def running(self) -> AbstractContextManager[None]:
@@ -579,6 +590,7 @@ class WorldOf:
             most_attempts=self._most_attempts(),
             believing=self.believes,
             behind_gateway=self.gateway,
+            hangs=self.hangs,
             either_way=self.either_way,
         )
 
@@ -879,6 +891,8 @@ CALLED_BACK_IN_TIME = replace(CALLED_BACK, accepts=True, threshold=1)
 """Its agent declares how long that may take, and asks again after it."""
 POLLED_AGAIN = replace(CALLED_BACK_IN_TIME, workflow=NO_WAY_BACK)
 """The call that asks again may come after the refusal over the link of the first one."""
+HANGS = WorldOf(threshold=1, workflow=ONE, hangs=True, alone=True)
+"""The service hangs, for this order alone or for several: in the end each time-out counts."""
 NOT_NEEDED = WorldOf(faults=1, threshold=1, workflow=LAST_NOT_NEEDED, alone=True)
 JUDGED_ONCE = WorldOf(
     faults=1, workflow=LAST_NEEDED, others=(("scheduler-2", LAST_NOT_NEEDED),), alone=True
@@ -1041,6 +1055,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     CALLED_BACK: ("ANS-8",),
     LATER_BESIDE: (),
     PIVOT_BESIDE: (),
+    HANGS: ("SCH-16",),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -1126,6 +1141,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(CALLED_BACK_IN_TIME, workflow=PAIR): (),
     replace(CALLED_BACK_IN_TIME, acts=1, operator=("cancel",)): (),
     POLLED_AGAIN: (),
+    replace(HANGS, acts=1, operator=("cancel",)): (),
 }
 """The worlds of `make soak`."""
 
@@ -1248,6 +1264,12 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     ),
     "ANS-5": ("commits “erased”", "commits “step-answered”"),
     "SCH-12": ("commits “failed”", "commits “resubmitted”", "commits “undone”"),
+    "SCH-16": (
+        "reports that 2 orders have timed out",
+        "reports that 3 orders have timed out",
+        "commits “recovered”",
+        "commits “undo-incomplete”",
+    ),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
     "SUP-9": ("the request is lost", "commits “failed”"),

@@ -23,6 +23,7 @@ OUTSIDE = ROOT / "tests/support/outside.py"
 BUSY_LOOPS = 3
 LOOPS_OF_A_CORE = 4
 AT_ONCE = 60
+KEY = {"x-functions-key": "a-key"}
 TEA = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -67,6 +68,7 @@ async def test_the_walk_through_works_as_written_beside_busy_loops(start_runner,
 async def test_a_busy_machine_fails_no_order(start_runner, services):
     """Sixty orders at once end well beside four busy processes for each core, as no service is broken (load 1).
 
+    No failure is counted of any of them.
     Each of those is a session of its own, to which Linux gives as much of the processor as to the whole stack.
     """
     port = Ports.free().http_port
@@ -76,15 +78,17 @@ async def test_a_busy_machine_fails_no_order(start_runner, services):
         beside((str(OUTSIDE), str(port)), start_new_session=True),
         busy_loops(loops, start_new_session=True),
     ):
-        runner = await start_runner(**(at if services == "outside" else {}))
+        more = at if services == "outside" else {}
+        runner = await start_runner(OPERATOR_KEY=KEY["x-functions-key"], **more)
         await runner.until_it_says("Ctrl-C stops everything")
         listening = asyncio.create_task(runner.listen())
-        async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
+        address = f"http://127.0.0.1:{runner.ports.http_port}"
+        async with aiohttp.ClientSession(address, headers=KEY) as shop:
             placed = await asyncio.gather(*(place(shop) for _ in range(AT_ONCE)))
             ends = [await eventually(partial(end_of, shop, order_id)) for order_id in placed]
         runner.process.terminate()
         await listening
-    assert Counter(ends) == {"Processed": AT_ONCE}, runner.output
+    assert Counter(ends) == {("Processed", 0): AT_ONCE}, runner.output
 
 
 async def place(shop):
@@ -95,7 +99,8 @@ async def place(shop):
 
 
 async def end_of(shop, order_id):
-    """Return the state in which the order has ended; None as long as it has not."""
-    async with shop.get(f"/api/orders/{order_id}") as response:
-        state = (await response.json())["processState"] if response.status == 200 else None
-    return state if state in ("Processed", "Error") else None
+    """Return the state in which the order has ended and its failures; None as long as it has not."""
+    async with shop.get(f"/api/operator/orders/{order_id}") as response:
+        found = await response.json() if response.status == 200 else {"processState": None}
+    state = found["processState"]
+    return (state, found["failureCount"]) if state in ("Processed", "Error") else None

@@ -17,6 +17,7 @@ KEY = RequestKey(agent="bank", provider="psp")
 DECLINED = Cause(Code.REFUSED, {"detail": "card declined", "code": "declined"})
 TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
 NOT_BEGUN = Cause(Code.NOT_BEGUN, {"agent": "bank"})
+OVERLOADED = Cause(Code.AGENT_OVERLOADED, {"agent": "bank", "fault": "late"})
 WAITING = Waiting()
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 

@@ -18,7 +18,7 @@ import click
 from bootstrap.engine import build_engine
 from bootstrap.operations import Operations
 from engine.declarations.business import Application
-from engine.domain.errors import TransientError
+from engine.domain.errors import CallTimeoutError, TransientError
 from engine.domain.events import AttemptExpired
 from engine.domain.messages import AgentRequest, BusMessage, Submission
 from engine.ports import Clock
@@ -106,7 +106,7 @@ class Service:
             async with asyncio.timeout(timeout_seconds):
                 return await self._work()
         except TimeoutError:
-            raise TransientError("no answer: TimeoutError") from None
+            raise CallTimeoutError("no answer: TimeoutError") from None
 
     async def _work(self) -> Mapping[str, Any]:
         scenario = self._scenario

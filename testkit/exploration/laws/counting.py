@@ -1,10 +1,13 @@
 """How failures are counted, and what is undone for them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from engine.decisions.transitions import Transition
 from engine.domain.causes import Code
+from engine.domain.effects import Doubt
 from engine.domain.events import (
+    AttemptExpired,
     OrderEnded,
 )
 from engine.domain.messages import request_id_of
@@ -16,6 +19,7 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import OnFailure
+from engine.storage.agent_health import AgentHealth
 from testkit.exploration.driving import Handler
 from testkit.exploration.laws.facts import (
     OPEN,
@@ -47,7 +51,7 @@ def failures_counted_once(_: World, transition: Transition) -> None:
 
 @law("SUP-3", "SUP-4", at=COMMIT)
 def counted_by_the_rules(_: World, transition: Transition) -> None:
-    """Each expiry of a step counts once, until it begins afresh.
+    """Each expiry of a step counts once, until it begins afresh; so does each that was spared.
 
     A full count makes it rest, or fail.
     """
@@ -67,6 +71,11 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
         expiries_of(after) == expiries,
         f"{after.name} counts {expiries_of(after)} expiries, and had {expiries}",
     )
+    spared = 0 if afresh else before.counts.overloaded + _is_spared(transition, after)
+    demand(
+        after.counts.overloaded == spared,
+        f"{after.name} was spared {spared} times, and counts {after.counts.overloaded}",
+    )
     may_be_done = isinstance(after.state, OPEN) and not transition.after.is_undo
     full = after.counts.failures >= after.rules.threshold
     demand(
@@ -79,17 +88,35 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
     )
 
 
+def _is_spared(transition: Transition, step: Step) -> bool:
+    """Whether the history says that an attempt is not charged, since its agent is overloaded."""
+    expired = [event for event in transition.entry.events if isinstance(event, AttemptExpired)]
+    return any(event.step == step.name and event.is_overloaded for event in expired)
+
+
 def _requested_anew(transition: Transition, before: Step) -> bool:
     """Whether an order goes on from Error whose external event was awaited before (SCH-12)."""
     waited = before.is_external and isinstance(before.state, NOT_STARTED)
     return leaves_error(transition) and not transition.after.is_undo and waited
 
 
-@law("SUP-3", at=DECISION)
+@law("SUP-3", "UND-2", at=COMMIT)
+def in_doubt_once_expired(_: World, transition: Transition) -> None:
+    """An attempt at a service that expires leaves its step in doubt, whether or not it counts."""
+    for before in transition.before.in_state(AtWork):
+        after = transition.after.step(before.name)
+        demand(
+            not has_expired(transition, before) or isinstance(after.effect, Doubt),
+            f"{after.name} has expired, and is not in doubt: {after.effect} (SUP-3)",
+        )
+
+
+@law("SUP-3", "AGT-8", at=DECISION)
 def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None:
     """An attempt is charged if, and only if, an agent has begun it, and of a first one has a fault.
 
-    The reply to a first attempt may still wait for a scheduler.
+    The reply to a first attempt may still wait for a scheduler. The first few are not charged that
+    time out while the agent's calls do so for several orders.
     """
     if handler.job.kind != "sweep" or transition.before is None:
         return
@@ -98,10 +125,12 @@ def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None
     faults = [fault for row in reports for fault in row.faults]
     at_fault = {request for fault in faults for request in fault.requests}
     over = [step for step in transition.before.in_state(UnderWay) if has_expired(transition, step)]
+    order_id = transition.before.order_id
 
     def counts(step: Step) -> bool:
-        request = request_id_of(transition.before.order_id, step)
-        return request in reported and (step.counts.attempts > 1 or request in at_fault)
+        request = request_id_of(order_id, step)
+        is_reported = request in reported and (step.counts.attempts > 1 or request in at_fault)
+        return is_reported and not _may_be_spared(order_id, step, reports)
 
     expired = {step.name: step.is_external or counts(step) for step in over}
     counted = transition.after.failures - transition.before.failures
@@ -111,6 +140,27 @@ def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None
         taken_back = transition.after.is_undo and isinstance(before.state, BEING_DONE)
         charged = expiries_of(after) > expiries_of(before)
         demand(taken_back or charged == due, f"{name} is charged: {charged}, due: {due} (SUP-3)")
+
+
+MOST_SPARED = 3
+"""How many attempts at a step are spared, until it begins afresh."""
+CROWD = 3
+"""For how many orders, at the least, calls have to time out for that."""
+
+
+def _may_be_spared(order_id: str, step: Step, reports: Sequence[AgentHealth]) -> bool:
+    """Whether the attempt timed out, and those of other orders at about the same time."""
+    timed_out = {
+        request: at
+        for row in reports
+        for fault in row.faults
+        for request, at in zip(fault.requests, fault.timed_out_at or (), strict=False)
+    }
+    own = timed_out.get(request_id_of(order_id, step))
+    if own is None or step.counts.overloaded >= MOST_SPARED:
+        return False
+    near = {name for name, at in timed_out.items() if abs(at - own) <= step.rules.timeout}
+    return len({name.partition(":")[0] for name in near}) >= CROWD
 
 
 @law("SUP-3", at=DECISION)

@@ -107,10 +107,12 @@ def with_counts(
     failures: int | None = None,
     cooldowns: int | None = None,
     uncounted: int | None = None,
+    overloaded: int | None = None,
 ) -> Step:
     """Return a step with these counts; it keeps its others.
 
-    `uncounted` is the number of its last attempts that counted as no failure (SCH-16).
+    `uncounted` is the number of its last attempts that counted as no failure (SCH-16), `overloaded`
+    that of its time-outs at an overloaded agent (SUP-3).
     """
     step = _step(step)
     counts: dict[str, Any] = {
@@ -118,6 +120,7 @@ def with_counts(
         "failures": failures,
         "cooldowns": cooldowns,
         "uncounted": uncounted,
+        "overloaded": overloaded,
     }
     given = {name: count for name, count in counts.items() if count is not None}
     counted = replace(step, counts=replace(step.counts, **given))

@@ -5,8 +5,14 @@ from datetime import timedelta
 import pytest
 
 from agents import rules
-from agents.circuit_breaker import CircuitBreaker
-from engine.domain.errors import NotAttemptedError, RejectedError, TransientError
+from agents.circuit_breaker import CircuitBreaker, ProbeTimeoutError
+from engine.domain.errors import (
+    CallTimeoutError,
+    GatewayError,
+    NotAttemptedError,
+    RejectedError,
+    TransientError,
+)
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 from tests.support.builders import NOW, ORDER_ID
 from tests.support.clocks import Clock
@@ -68,6 +74,21 @@ def test_one_order_that_fails_again_and_again_stops_nobody_else(circuit):
     for _ in range(10 * ORDERS):
         fail(circuit, "the same")
     assert circuit.open_until is None
+
+
+@pytest.mark.proves("AGT-8")
+@pytest.mark.parametrize("fault", [CallTimeoutError, TransientError, GatewayError])
+def test_a_probe_that_times_out_says_so(circuit, clock, fault):
+    """Its attempt ends by that; a call that opens the circuit is no probe."""
+    for number in range(ORDERS):
+        with pytest.raises(fault) as raised:
+            call(circuit, f"order-{number}", fault("late"))
+        assert raised.type is fault
+    clock.now = circuit.open_until
+    with pytest.raises(fault, match="late") as raised:
+        call(circuit, "probe", fault("late"))
+    assert raised.type is (ProbeTimeoutError if fault is CallTimeoutError else fault)
+    assert circuit.open_until > clock()
 
 
 @pytest.mark.proves("AGT-8")

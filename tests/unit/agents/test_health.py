@@ -115,11 +115,14 @@ def request(issued=0.0, attempt=1):
     )
 
 
-async def begin(reporter, clock, *times, attempt=1):
-    """Begin requests that were issued at these times, each when it was issued."""
+async def begin(reporter, clock, *times, attempt=1, answered=False):
+    """Begin requests that were issued at these times, each when it was issued; they may be answered immediately."""
     for time in times:
         clock.now = NOW + seconds(time)
-        await reporter.request_started(request(time, attempt))
+        begun_request = request(time, attempt)
+        await reporter.request_started(begun_request)
+        if answered:
+            reporter.replied(begun_request, is_answer=True)
 
 
 @pytest.mark.proves("AGT-10")
@@ -141,18 +144,36 @@ async def test_a_row_says_how_many_calls_are_in_progress(reporter, recorded, clo
 
 
 @pytest.mark.proves("AGT-10")
-async def test_a_row_says_how_many_requests_begin_for_every_second(reporter, recorded, clock):
+async def test_a_row_says_how_many_requests_are_answered_every_second(reporter, recorded, clock):
     """The rate is an average over some seconds, with rests; the first row cannot have one."""
-    await begin(reporter, clock, *(tenth / 10 for tenth in range(201)), 80)
+    await begin(reporter, clock, *(tenth / 10 for tenth in range(201)), 80, answered=True)
     first, *rates, after_a_rest = (row.rate for row in recorded.rows)
     assert first == 0.0
     assert rates == pytest.approx([10 * (1 - math.exp(-second)) for second in range(1, 21)])
     assert after_a_rest == pytest.approx(1 / 60, rel=0.01)
 
 
+@pytest.mark.proves("AGT-8", "AGT-10")
+async def test_the_rate_counts_what_was_answered_alone(reporter, recorded, clock):
+    """Fewer requests are sent to a service whose calls time out, and none for what met an open circuit."""
+    begun = [request(attempt=number) for number in range(2, 6)]
+    await reporter.request_started(begun[0])
+    for begun_request in begun[1:]:
+        await reporter.request_started(begun_request)
+        reporter.replied(begun_request, is_answer=False)
+    await reporter.attempt_without_result(begun[0], "no answer", is_timeout=True)
+    clock.now += INTERVAL
+    await reporter.request_started(request(attempt=6))
+    assert {row.rate for row in recorded.rows} == {0.0}
+    await reporter.answers_later(begun[0])
+    clock.now += INTERVAL
+    await reporter.request_started(request(attempt=7))
+    assert recorded.rows[-1].rate > 0
+
+
 async def test_a_row_that_follows_another_at_once_repeats_its_rate(reporter, recorded, clock):
     """In so short a time one request more or less would make all the difference."""
-    await begin(reporter, clock, 0, 0.5, 1)
+    await begin(reporter, clock, 0, 0.5, 1, answered=True)
     await begin(reporter, clock, 1.001, attempt=2)
     _, before, at_once = (row.rate for row in recorded.rows)
     assert before == at_once > 0
@@ -183,7 +204,7 @@ async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(
     for attempt in (1, 2):
         tried = request(attempt=attempt)
         await reporter.request_started(tried)
-        reporter.answered(tried)
+        reporter.replied(tried, is_answer=True)
     clock.now += INTERVAL
     await reporter.attempt_without_result(tried, "503")
     assert recorded.rows[-1].begun == (tried.request_id,)
@@ -203,15 +224,45 @@ async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
     assert len(json.dumps(recorded.rows[-1].begun)) < MAX_CHARACTERS
 
 
+@pytest.mark.proves("AGT-8", "SUP-3")
+async def test_a_row_says_when_attempts_timed_out(reporter, recorded, clock):
+    """Beside equal texts of other faults; to the second, since there are many in a row."""
+    late, later, down = (request(attempt=number) for number in range(1, 4))
+    for begun_request in (late, later, down):
+        await reporter.request_started(begun_request)
+    clock.now += seconds(0.9)
+    await reporter.attempt_without_result(late, "x", is_timeout=True)
+    clock.now += seconds(2)
+    await reporter.attempt_without_result(later, "x", is_timeout=True)
+    await reporter.attempt_without_result(down, "x")
+    (standing,) = await recorded.since(NOW)
+    assert standing == recorded.rows[-1]
+    times = {
+        name: at
+        for fault in standing.faults
+        for name, at in zip(fault.requests, fault.timed_out_at or (None,), strict=True)
+    }
+    assert times == {
+        late.request_id: NOW,
+        later.request_id: NOW + seconds(2),
+        down.request_id: None,
+    }
+
+
 @pytest.mark.proves("AGT-10", "SUP-3")
-async def test_a_row_says_of_every_request_whether_a_gateway_answered(reporter, recorded):
+@pytest.mark.parametrize("is_timeout", [False, True], ids=["a fault", "a time-out"])
+async def test_a_row_says_of_every_request_whether_a_gateway_answered(
+    reporter, recorded, is_timeout
+):
     """However many faults there are: what decides has room for all, the texts for the newest (engine 13)."""
     begun = [request(attempt=10**9 - number) for number in range(1, MOST_BEGUN + 10)]
     begun = [unnamed.model_copy(update={"step": "s" * 41}) for unnamed in begun]
     for number, begun_request in enumerate(begun):
         await reporter.request_started(begun_request)
         text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_FAULT_TEXT
-        await reporter.attempt_without_result(begun_request, text, by_gateway=number % 2 == 0)
+        await reporter.attempt_without_result(
+            begun_request, text, by_gateway=number % 2 == 0, is_timeout=is_timeout
+        )
     row = recorded.rows[-1]
     assert stored_form(agent_health.FORM.columns(row))
     (standing,) = await recorded.since(NOW)
@@ -314,7 +365,7 @@ async def test_an_agent_goes_on_saying_how_it_is_when_its_clock_was_put_back(
     reporter, recorded, clock
 ):
     """A second after the last time by either clock, not once the old time has come again."""
-    await begin(reporter, clock, 3600, 0, 1)
+    await begin(reporter, clock, 3600, 0, 1, answered=True)
     assert [row.at - NOW for row in recorded.rows] == [seconds(3600), seconds(0), seconds(1)]
     assert [row.rate for row in recorded.rows] == [0.0, 0.0, pytest.approx(1 - math.exp(-1))]
 

@@ -12,6 +12,7 @@ from agents.triggers import agent_functions
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason
 from engine.domain.errors import (
     AnswersLaterError,
+    CallTimeoutError,
     InvalidRequestError,
     InvalidResultError,
     NotAttemptedError,
@@ -267,6 +268,64 @@ async def test_a_request_that_meets_an_open_circuit_goes_back_untried():
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("notAttempted", "circuit-open")
     assert 0 < reply.retry_after <= OPEN_FOR.total_seconds() + 1
+
+
+@pytest.mark.proves("AGT-8", "SUP-3")
+@pytest.mark.parametrize("fault", [CallTimeoutError, TransientError])
+async def test_a_probe_that_times_out_has_no_reply(fault):
+    """Its order ends as its other time-outs do; after any other fault the request meets the open circuit."""
+    agency = Agency(*[fault("late")] * 5)
+    for number in range(CIRCUIT_ORDERS):
+        with suppress(TransientError), agency.circuit.guard(f"order-{number}"):
+            raise TransientError("503")
+    agency.now = agency.circuit.open_until
+    times = {"issued_at": agency.now, "complete_by": agency.now + LONG}
+    request = agency.request.model_copy(update=times)
+    await agency.agent.handle(request)
+    assert len(agency.remote.calls) == 1
+    (row,) = await agency.agent_health()
+    if fault is CallTimeoutError:
+        assert agency.replies() == []
+        assert [reported.requests for reported in row.faults] == [(request.request_id,)]
+        assert row.faults[0].timed_out_at == (agency.now.replace(microsecond=0),)
+    else:
+        ((_, reply),) = agency.replies()
+        assert (reply.outcome, reply.in_doubt) == ("notAttempted", True)
+        assert row.faults == ()
+
+
+TIMEOUTS = [CallTimeoutError("late"), TransientError("503")]
+
+
+@pytest.mark.proves("AGT-8", "SUP-3")
+@pytest.mark.parametrize("last", TIMEOUTS, ids=["timed out", "503"])
+async def test_the_agent_says_whether_the_last_call_timed_out(last):
+    """The calls before it decide nothing."""
+    agency = Agency(*TIMEOUTS, *[last] * 1000)
+    await agency.agent.handle(agency.request)
+    (row,) = await agency.agent_health()
+    assert [fault.timed_out_at is not None for fault in row.faults] == [last is TIMEOUTS[0]]
+
+
+@pytest.mark.proves("AGT-10", "AGT-8")
+@pytest.mark.parametrize(
+    ("failures", "is_answered"),
+    [
+        ([], True),
+        ([RejectedError("no")], True),
+        ([AnswersLaterError()], True),
+        ([NotAttemptedError(NotAttemptedReason.BUSY, "busy", seconds(1))], False),
+        ([ThrottledError("429", seconds(1))], False),
+        ([CallTimeoutError("late")] * 100, False),
+    ],
+    ids=["done", "refused", "answered over its link", "not tried", "throttled", "timed out"],
+)
+async def test_the_rate_counts_requests_that_were_answered(failures, is_answered):
+    """So admission sends fewer when calls time out."""
+    agency = Agency(*failures)
+    await agency.agent.handle(agency.request)
+    agency.now += seconds(30)
+    assert (agency.agent.health_reporter._now().rate > 0) is is_answered
 
 
 @pytest.mark.proves("AGT-8")

@@ -1,9 +1,13 @@
 """What follows when a complete-by time passes."""
 
+from dataclasses import replace
+
 import pytest
 
+from engine.decisions.step_kinds import MAX_OVERLOADED_ATTEMPTS
 from engine.decisions.transitions import NotClaimed
 from engine.domain.causes import Cause, Code, root_of, step_failed
+from engine.domain.effects import InDoubt
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
@@ -34,6 +38,7 @@ from tests.support.builders import (
     steps,
     supervisor,
     timed_out,
+    under_way,
 )
 
 
@@ -292,6 +297,59 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     together = [other for other in waits if abs(other - waits[0]) < TIMEOUT / 20]
     assert max(waits) < TIMEOUT
     assert len(together) < 20
+
+
+def time_outs_of(*orders_of_others, own=ATTEMPT, after=5.0):
+    """The agent has begun this attempt, and those of others; all timed out so many seconds after `NOW`."""
+    requests = (own, *(f"{order_id}:payment:1:do" for order_id in orders_of_others))
+    times = (NOW + seconds(after),) * len(requests)
+    fault = AttemptFault(text="late", requests=requests, timed_out_at=times)
+    return [replace(report_of(*requests), faults=(fault,))]
+
+
+OTHERS = (OTHER, f"{ORDER_ID[:-1]}Y")
+
+
+@pytest.mark.proves("SUP-3", "AGT-8")
+@pytest.mark.parametrize(
+    ("others", "failures"), [((), 1), (OTHERS[:1], 1), (OTHERS, 0)], ids=["1", "2", "3"]
+)
+def test_time_outs_of_several_orders_are_the_state_of_their_agent(others, failures):
+    """The order is tried again, and the history says why; one order, or two, may be the cause themselves."""
+    order = claimed()
+    change = supervisor.recover(order, timed_out(order), time_outs_of(*others))
+    after, step = change.after, change.after.step("payment")
+    assert (after.process_state, after.failures) == (ProcessState.PENDING, failures)
+    assert (step.counts.failures, step.counts.overloaded) == (failures, not failures)
+    code = Code.TIMED_OUT if failures else Code.AGENT_OVERLOADED
+    assert step.cause.code is code
+    assert isinstance(step.effect, InDoubt)
+    assert change.entry.events[0].failure == (failures or None)
+
+
+@pytest.mark.proves("SUP-3", "UND-4")
+def test_an_undo_that_times_out_at_an_overloaded_agent_is_not_charged():
+    """It waits to be undone again."""
+    order = orders.processing(orders.undoing(steps=[steps.undoing(steps.new(threshold=1))]))
+    (own,) = under_way(order)
+    change = supervisor.recover(order, timed_out(order), time_outs_of(*OTHERS, own=own))
+    step = change.after.step("payment")
+    assert isinstance(step.state, UndoPending)
+    assert (change.after.failures, step.counts.overloaded) == (0, 1)
+
+
+@pytest.mark.proves("SUP-3", "AGT-8")
+def test_orders_at_a_service_that_hangs_for_all_end_too():
+    """After three attempts that are not counted, each time-out counts."""
+    order, now, attempts = orders.new(), NOW, 0
+    while order.process_state is ProcessState.PENDING:
+        order = claimed(order, order.derived.not_before or now)
+        now, attempts = timed_out(order), attempts + 1
+        (own,) = under_way(order)
+        health = time_outs_of(*OTHERS, own=own, after=(now - NOW).total_seconds())
+        order = supervisor.recover(order, now, health).after
+    assert order.process_state is ProcessState.ERROR
+    assert attempts == MAX_OVERLOADED_ATTEMPTS + order.steps[0].rules.threshold
 
 
 @pytest.mark.proves("SUP-9", "FLT-1")

@@ -332,6 +332,8 @@ FIELDS = {
 }
 OF_THE_NAME = ("action", "resumes", "outcome", "is_chosen")
 """Fields that only say what the name of the event says too."""
+SINCE = ("is_overloaded",)
+"""Fields that events have got since: an event that has the default has the form of before."""
 
 
 def event(happened: e.HistoryEvent) -> Json:
@@ -339,8 +341,9 @@ def event(happened: e.HistoryEvent) -> Json:
     name = _name(happened)
     fields = {"what": name}
     for own in type(happened).__dataclass_fields__:
-        if own not in OF_THE_NAME:
-            fields[FIELDS.get(own, own)] = _plain(getattr(happened, own))
+        value = getattr(happened, own)
+        if own not in OF_THE_NAME and (value or own not in SINCE):
+            fields[FIELDS.get(own, own)] = _plain(value)
     if name in ("reply-refused", "submission-refused"):
         fields["why"] = fields.pop("reason")
     if name == "cancelled" and not fields["note"]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.recover import recover, request_of
-from engine.decisions.step_kinds import AttemptReport
+from engine.decisions.step_kinds import MAX_OVERLOADED_ATTEMPTS, AttemptReport
 from engine.domain import events as e
 from engine.domain import verbs
 from engine.domain.backoff import retry_pause
@@ -52,6 +52,7 @@ NOT_BEGUN = AttemptReport()
 MAX_UNBEGUN = 3
 REQUEST = f"{ORDER_ID}:pay:1:do"
 FAULT = AttemptReport(has_begun=True, fault="503")
+OVERLOADED = AttemptReport(has_begun=True, fault="late", agent_overloaded=True)
 GATEWAY = AttemptReport(has_begun=True, fault="404", by_gateway=True)
 TWICE = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 2, "fault": ""})
 
@@ -105,6 +106,47 @@ def test_an_attempt_that_nobody_has_begun_is_not_counted():
     assert only_step(next_version).cause == Cause(Code.NOT_BEGUN, {"agent": "bank"})
     assert next_version.after.failures == 0
     assert (next_version.events[0].failure, next_version.events[0].fault) == (None, "")
+
+
+@pytest.mark.proves("SUP-3", "AGT-8")
+def test_a_time_out_at_an_overloaded_agent_is_not_counted():
+    """The history says so, and not that no agent has begun it."""
+    next_version = recovered(running(), report=OVERLOADED)
+    assert only_step(next_version).counts == Counts(attempts=1, uncounted=1, overloaded=1)
+    facts = {"agent": "bank", "fault": "late"}
+    assert only_step(next_version).cause == Cause(Code.AGENT_OVERLOADED, facts)
+    assert only_step(next_version).effect == InDoubt(key=KEY)
+    assert (next_version.after.state, next_version.after.failures) == (Pending(), 0)
+    expired = e.AttemptExpired(
+        step="pay",
+        attempt=1,
+        agent="bank",
+        threshold=2,
+        has_begun=True,
+        fault="late",
+        is_overloaded=True,
+    )
+    assert next_version.events == (expired, e.Recovered())
+
+
+@pytest.mark.proves("SUP-3")
+@pytest.mark.parametrize("spared", [MAX_OVERLOADED_ATTEMPTS - 1, MAX_OVERLOADED_ATTEMPTS])
+def test_so_many_time_outs_at_an_overloaded_agent_are_not_counted(spared):
+    """Then they count as any other, so that the order ends too if its service hangs for all."""
+    it = replace(running(), counts=Counts(attempts=1, overloaded=spared))
+    next_version = recovered(it, report=OVERLOADED)
+    assert next_version.after.failures == (spared == MAX_OVERLOADED_ATTEMPTS)
+    assert only_step(next_version).counts.overloaded == MAX_OVERLOADED_ATTEMPTS
+    assert next_version.events[0].is_overloaded is (spared < MAX_OVERLOADED_ATTEMPTS)
+
+
+@pytest.mark.proves("SUP-3", "UND-2")
+def test_a_step_that_times_out_at_an_overloaded_agent_is_undone_if_its_order_is():
+    """It is not tried again, and no failure is counted."""
+    next_version = recovered(running(), report=OVERLOADED, direction=Direction.UNDO)
+    assert isinstance(only_step(next_version).state, UndoPending)
+    assert next_version.after.failures == 0
+    assert next_version.events[0].failure is None
 
 
 def test_the_pause_between_counted_attempts_grows():

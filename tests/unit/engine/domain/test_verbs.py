@@ -35,6 +35,7 @@ from tests.support.engine_records import (
     KEY,
     NOT_BEGUN,
     NOW,
+    OVERLOADED,
     TIMED_OUT,
     TIMEOUT,
     external,
@@ -379,6 +380,29 @@ def test_a_step_that_no_agent_begins_is_given_up_by_its_rule_but_for_the_undo(ru
 def test_an_undo_that_no_agent_begins_is_given_up_too():
     """SUP-9, UND-4."""
     assert verbs.give_up_unbegun(undoing(), NOW, GIVEN_UP).state == UndoFailed(GIVEN_UP)
+
+
+@pytest.mark.proves("SUP-3", "SCH-16", "UND-2")
+def test_a_time_out_at_an_overloaded_agent_counts_as_no_failure():
+    """The call was sent, so it is in doubt; a fresh start forgets the number of these attempts."""
+    waits = verbs.expire_overloaded(running(), UP, OVERLOADED)
+    assert waits.state == Waiting(OVERLOADED, retry_by=UP + TIMEOUT)
+    assert waits.counts == Counts(attempts=1, uncounted=1, overloaded=1)
+    assert waits.effect == InDoubt(key=KEY)
+    soon = verbs.expire_overloaded(running(), NOW, OVERLOADED)
+    until = NOW + timedelta(seconds=0.25)
+    assert soon.state == BackingOff(until, OVERLOADED, retry_by=until + TIMEOUT)
+    counted = verbs.expire(verbs.start(waits, KEY, UP), NOW, TIMED_OUT)
+    assert counted.counts == Counts(attempts=2, failures=1, overloaded=1)
+    assert verbs.request_undo(counted).counts == Counts(attempts=2)
+
+
+@pytest.mark.proves("SUP-3", "UND-4")
+def test_an_undo_waits_for_an_overloaded_agent_too():
+    """It may have been undone."""
+    waits = verbs.expire_overloaded(undoing(), UP, OVERLOADED)
+    assert waits.state == UndoPending(Waiting(OVERLOADED, retry_by=UP + TIMEOUT))
+    assert waits.effect == UndoInDoubt(key=KEY, result=RESULT)
 
 
 def test_a_step_that_expires_while_its_order_turns_back_is_undone_and_not_tried_again():

@@ -146,7 +146,7 @@ def longest(name, before):
     return StepIn(
         name=name,
         rules=rules,
-        counts=Counts(attempts=10**6, failures=1000, uncounted=10**6, cooldowns=1000),
+        counts=Counts(attempts=10**6, failures=1000, uncounted=10**6, cooldowns=1000, overloaded=9),
         effect=UndoInDoubt(key=key, result={"r": "x" * (MAX_KEPT - 8)}, answer_by=NOW),
         state=states.UndoPending(states.CoolingDown(LATER, cause, NOW)),
         callback_token="t" * 43,

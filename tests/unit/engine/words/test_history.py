@@ -90,6 +90,9 @@ EVENTS = [
     EXPIRED,
     AttemptExpired(step="stock", attempt=1, agent="inventory", failure=2, threshold=3, fault="503"),
     AttemptExpired(step="stock", attempt=1, agent="inventory", threshold=3),
+    AttemptExpired(
+        step="stock", attempt=1, agent="inventory", threshold=3, fault="late", is_overloaded=True
+    ),
     CooldownStarted(step="stock", number=1, most=2, until=NOW),
     Requeued(),
     Requeued(until=NOW),

@@ -16,6 +16,7 @@ from engine.storage.order_rows import StateRecord, state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
 from engine.words.causes import words_of
+from engine.words.history import in_words
 from operations.api.explain import explain
 from operations.api.prospects import Actor, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
@@ -174,6 +175,18 @@ def test_of_a_step_that_no_agent_has_begun_it_says_what_the_supervisor_will_make
     explanation = explained(claimed(), replace(acting_rules, agent_health=()))
     not_begun = Cause(Code.NOT_BEGUN, {"agent": "payment"})
     assert words_of(not_begun) in explanation.if_nothing_happens
+
+
+@pytest.mark.proves("OPR-2", "SUP-3")
+def test_of_a_step_at_an_overloaded_agent_it_says_that_no_failure_will_be_counted():
+    """The supervisor will see that calls time out for other orders too."""
+    order = claimed()
+    requests = tuple(f"{order_id}:payment:1:do" for order_id in (ORDER_ID, "b00-2", "b00-3"))
+    fault = AttemptFault(text="late", requests=requests, timed_out_at=(NOW,) * 3)
+    rules = replace(acting_rules, agent_health=begun_by(NOW, "payment", faults=(fault,)))
+    foreseen = what_comes_otherwise(order, rules, NOW).transition
+    assert foreseen.after.step("payment").cause.code is Code.AGENT_OVERLOADED
+    assert in_words(foreseen.entry.events) in explained(order, rules).if_nothing_happens
 
 
 RULES_OF_TWO = json.dumps([{"Capability": "payment", "TimeoutSeconds": 5, "Threshold": 3}] * 2)

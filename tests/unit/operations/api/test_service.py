@@ -1,7 +1,8 @@
 """What operators see of orders in memory."""
 
+import json
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from unittest.mock import patch
 
@@ -163,13 +164,19 @@ async def test_the_overview_names_the_fields_of_agents_like_everything_else():
 async def test_a_health_report_keeps_its_names_in_the_overview():
     """Those of version 1, whatever the fields are called."""
     made = app_at()
-    fault = AttemptFault(text="404", by_gateway=True, requests=("r",))
+    fault = AttemptFault(text="404", by_gateway=True, requests=("r",), timed_out_at=(NOW,))
     times = {"paused_until": NOW + seconds(30), "unresponsive_since": NOW}
     report = AgentHealth(agent="payment", instance="1", at=NOW, faults=(fault,), **times)
     await made.engine.agent_health.publish(report)
-    (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
-    assert (agent["pausedUntil"], agent["unresponsiveSince"]) == (NOW + seconds(30), NOW)
-    assert agent["faults"] == ({"text": "404", "byGateway": True, "requests": ("r",)},)
+    overview = (await overview_on(made).look()).model_dump_json(by_alias=True)
+    (agent,) = json.loads(overview)["agents"]
+    times = [
+        agent["pausedUntil"],
+        agent["unresponsiveSince"],
+        *agent["faults"][0].pop("timedOutAt"),
+    ]
+    assert [*map(datetime.fromisoformat, times)] == [NOW + seconds(30), NOW, NOW]
+    assert agent["faults"] == [{"text": "404", "byGateway": True, "requests": ["r"]}]
 
 
 def counts(pending=0, processing=0):
