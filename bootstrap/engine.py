@@ -190,6 +190,7 @@ class Engine:
             callback_urls=self.callback_urls,
             clock_tolerance=self.clock_tolerance,
             version_overlap=self.version_overlap,
+            max_silence=self.max_silence,
         )
 
     @cached_property
@@ -210,6 +211,7 @@ class Engine:
             offers=offers_of(self.agents),
             capacity={agent.name: self._capacity(agent) for agent in self.agents},
             policy=self.admission_policy,
+            max_silence=self.max_silence,
             clock=self.adapters.clock,
         )
 
@@ -326,6 +328,11 @@ class Engine:
     def version_overlap(self) -> timedelta:
         """How long processes of two versions may run side by side."""
         return timedelta(seconds=self.settings.mixed_version_seconds)
+
+    @property
+    def max_silence(self) -> timedelta:
+        """How long orders wait for silent agents before they are given up."""
+        return timedelta(seconds=self.settings.max_silence_seconds)
 
     def _capacity(self, agent: AgentDefinition) -> Capacity:
         """Return the limits of an agent's open requests, and the shortest time of its steps."""

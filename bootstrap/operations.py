@@ -261,6 +261,7 @@ class Operations:
                 clock_tolerance=engine.clock_tolerance,
                 offers=offers_of(engine.agents),
                 version_overlap=engine.version_overlap,
+                max_silence=engine.max_silence,
             ),
             agent_health=engine.agent_health,
             find=engine.customers.find,

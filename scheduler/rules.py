@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from engine.decisions import claim
-from engine.decisions.proceed import Capacity, Scheduler
+from engine.decisions.proceed import NO_SILENT_AGENTS, Capacity, Scheduler, SilentAgents
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.decisions.transitions import HistoryEntry, NotClaimed, Note, Transition, transition_of
 from engine.declarations.business import AgentDefinition, Payload
@@ -34,15 +34,22 @@ class SchedulerRules:
 
     It follows an unknown workflow, or a step of it may have been done at an unknown provider.
     """
+    max_silence: timedelta
+    """How long an order waits for silent agents before its step is given up (SUP-9)."""
 
     def claim(
-        self, order: OrderAggregate, now: datetime, capacity: Capacity
+        self,
+        order: OrderAggregate,
+        now: datetime,
+        capacity: Capacity,
+        silent: SilentAgents = NO_SILENT_AGENTS,
     ) -> Transition | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
-        Return the reason instead if the order is not claimed.
+        Return the reason instead if the order is not claimed. `silent` has the agents that are
+        silent, and since when.
         """
-        decided = claim.claim(order, now, capacity, self._scheduler())
+        decided = claim.claim(order, now, capacity, self._scheduler(), silent)
         if isinstance(decided, NotClaimed):
             return decided
         return transition_of(decided, self._actor)
@@ -95,4 +102,5 @@ class SchedulerRules:
             callbacks=self.callback_urls,
             clock_tolerance=self.clock_tolerance,
             version_overlap=self.version_overlap,
+            max_silence=self.max_silence,
         )

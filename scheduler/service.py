@@ -19,7 +19,7 @@ from engine.domain.states import UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
-from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_reported
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, is_overruled
 from engine.storage.bucket_reader import BucketReader
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.unit_of_work import UnitOfWork
@@ -122,8 +122,11 @@ class SchedulerService:
         )
         return self.rules.receive(order, reply, now, capacity, agent)
 
-    def _intend(self, order: OrderAggregate, decision: Decision) -> None:
-        """Take the order's slots before the write: other decisions are made meanwhile."""
+    async def _intend(self, order: OrderAggregate, decision: Decision) -> None:
+        """Take the order's slots before the write: other decisions are made meanwhile.
+
+        It awaits nothing, so no other decision comes between this one and its slots.
+        """
         after = decision.after if isinstance(decision, Transition) else order
         self.admission.open_requests.set_agents(order.order_id, _agents(after))
 
@@ -190,17 +193,17 @@ class SchedulerService:
         return True
 
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
-        """Whether no agent with room may take the order, or no agent here offers what it needs."""
-        is_offered = candidate.needs in (work_index.NO_AGENT, *self.admission.offers)
+        """Whether no agent with room may take the order, or no agent here serves what it needs."""
+        needs = candidate.needs
+        is_served = needs == work_index.NO_AGENT or self.admission.is_served(needs)
         return refused.why in FOR_OTHERS or (
-            refused.why is NotClaimable.NO_CAPACITY and not is_offered
+            refused.why is NotClaimable.NO_CAPACITY and not is_served
         )
 
     def _claimed(self, order: OrderAggregate, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""
-        return self.rules.claim(
-            order, now, self.admission.capacity_for(order.order_id, _agents(order))
-        )
+        capacity = self.admission.capacity_for(order.order_id, _agents(order))
+        return self.rules.claim(order, now, capacity, self.admission.silent_agents())
 
     async def _refresh(self, *, at_once: bool = False) -> None:
         """Read the open requests, the waiting orders and the agents' health, if a refresh is due.
@@ -242,14 +245,12 @@ class SchedulerService:
     async def _health(self, now: datetime) -> Sequence[AgentHealth] | None:
         """Return the recent health reports of the agents; None if they cannot be read.
 
-        Also remove the reports that call an agent unresponsive which has reported since.
+        Also remove the records of silent agents that are silent no more.
         """
         try:
             found = await self.agent_health.since(now - HEALTH_MAX_AGE)
             for row in found:
-                if row.unresponsive_since and has_reported(
-                    found, row.agent, row.unresponsive_since
-                ):
+                if is_overruled(row, found):
                     await self.agent_health.remove(row)
         except UnavailableError as away:
             log.warning("scheduler.health_away", extra={"why": str(away)})

@@ -19,6 +19,9 @@ from engine.storage.agent_health import (
     is_overloaded,
 )
 
+FOUND_WITHIN = timedelta(minutes=1)
+"""While sweeps run, an overdue step is found within this time."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SupervisorRules:
@@ -47,7 +50,8 @@ class SupervisorRules:
     ) -> Iterator[tuple[str, datetime]]:
         """Yield the agents of expired steps that have not reported since the request, and its time.
 
-        `health` are the agents' health reports.
+        If no sweep has found the step in time, the whole app may have been away, and the silence
+        begins with an attempt that would end now. `health` are the agents' health reports.
         """
         for step in order.in_state(AtWork):
             requested_at = step.started_at
@@ -56,7 +60,8 @@ class SupervisorRules:
                 and step.is_expired(now, self.clock_tolerance)
                 and not has_reported(health, step.agent, requested_at)
             ):
-                yield step.agent, requested_at
+                is_in_time = now - step.state.complete_by <= FOUND_WITHIN
+                yield step.agent, requested_at if is_in_time else now - step.rules.timeout
 
 
 def _reports_of(

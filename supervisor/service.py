@@ -1,7 +1,7 @@
 """Sweeps the work index for orders whose complete-by time has passed."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,11 +14,12 @@ from engine.domain.errors import UnavailableError
 from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import WorkItemKind
 from engine.ports import Leadership
-from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, unresponsive_since
+from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.sweeps import Sweep, SweepLog
 from engine.storage.unit_of_work import UnitOfWork
 from supervisor.rules import SupervisorRules
+from supervisor.silence import SilenceRecorder
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +48,15 @@ class SupervisorService:
             return 0
         if not await self.leadership.acquire():
             return 0
-        unresponsive: dict[str, datetime] = {}
+        silence = SilenceRecorder(
+            agent_health=self.agent_health,
+            instance=self.rules.instance,
+            clock=self.unit_of_work.clock,
+        )
         buckets = self.unit_of_work.store.buckets
         ranges = product(buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
-        try:
-            sweeps = (self._sweep_bucket(bucket, kind, unresponsive) for bucket, kind in ranges)
-            recovered = sum(await run_all(sweeps))
-        finally:
-            await self._record_unresponsive_agents(unresponsive)
+        sweeps = (self._sweep_bucket(bucket, kind, silence) for bucket, kind in ranges)
+        recovered = sum(await run_all(sweeps))
         if self.leadership.held():  # else the sweep is incomplete
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(
@@ -62,36 +64,27 @@ class SupervisorService:
         )
         return recovered
 
-    async def _sweep_bucket(
-        self, bucket: str, kind: WorkItemKind, unresponsive: dict[str, datetime]
-    ) -> int:
-        """Recover the overdue orders of a bucket page by page, for as long as the lease is held.
-
-        Add to `unresponsive` the agents that have not reported since their request, and its time.
-        """
+    async def _sweep_bucket(self, bucket: str, kind: WorkItemKind, silence: SilenceRecorder) -> int:
+        """Recover the overdue orders of a bucket page by page, for as long as the lease is held."""
         start, end = work_index.overdue(
             self.unit_of_work.clock() - self.rules.clock_tolerance, kind
         )
         found = 0
         while self.leadership.held():
             page = await self.unit_of_work.store.work_items(bucket, start, end, PAGE)
-            found += await self._recover_all([row.order_id for row in page], unresponsive)
+            found += await self._recover_all([row.order_id for row in page], silence)
             if len(page) < PAGE:
                 break
             start = page[-1].key + " "
         return found
 
-    async def _recover_all(
-        self, order_ids: Sequence[str], unresponsive: dict[str, datetime]
-    ) -> int:
+    async def _recover_all(self, order_ids: Sequence[str], silence: SilenceRecorder) -> int:
         """Recover each of these orders; return how many were recovered."""
         if not order_ids:
             return 0
         health = await self._read_health()
-        if health is None:  # no failure is counted, and no agent counts as silent
-            health, unresponsive = (), {}
         return sum(
-            await run_all(self._recover(order_id, health, unresponsive) for order_id in order_ids)
+            await run_all(self._recover(order_id, health, silence) for order_id in order_ids)
         )
 
     async def _read_health(self) -> Sequence[AgentHealth] | None:
@@ -103,14 +96,17 @@ class SupervisorService:
             return None
 
     async def _recover(
-        self, order_id: str, health: Sequence[AgentHealth], unresponsive: dict[str, datetime]
+        self, order_id: str, health: Sequence[AgentHealth] | None, silence: SilenceRecorder
     ) -> bool:
         """Recover one order; of this and a concurrent reply, claim or recovery, one wins (SUP-4).
 
-        An error with the order does not stop the others; it is logged at each sweep.
+        If `health` is None, no failure is counted, and no agent counts as silent. An error with the
+        order does not stop the others; it is logged at each sweep.
         """
+        decide = partial(self._recovered, health or ())
+        record = None if health is None else partial(self._record_silence, health, silence)
         try:
-            await self.unit_of_work.run(order_id, partial(self._recovered, health, unresponsive))
+            await self.unit_of_work.run(order_id, decide, record)
         except UnavailableError:
             raise
         except Exception:
@@ -119,37 +115,23 @@ class SupervisorService:
         return True
 
     def _recovered(
-        self,
-        health: Sequence[AgentHealth],
-        unresponsive: dict[str, datetime],
-        order: OrderAggregate,
-        now: datetime,
+        self, health: Sequence[AgentHealth], order: OrderAggregate, now: datetime
     ) -> Decision:
-        """Decide about an order, and add its agents that have not reported to `unresponsive`."""
-        for agent, requested_at in self.rules.unresponsive_agents(order, now, health):
-            unresponsive[agent] = min(requested_at, unresponsive.get(agent, requested_at))
         return self.rules.recover(order, now, health)
 
-    async def _record_unresponsive_agents(self, unresponsive: Mapping[str, datetime]) -> None:
-        """Record each silent agent once; the agent's own next report overrules the record."""
-        health = await self._read_health() if unresponsive else None
-        if health is None:
-            return
-        now = self.unit_of_work.clock()
-        try:
-            for agent, requested_at in unresponsive.items():
-                since = unresponsive_since(health, agent, now) or requested_at
-                await self._record_unresponsive(agent, since, health)
-        except UnavailableError as away:
-            log.warning("supervisor.health_not_published", extra={"why": str(away)})
-
-    async def _record_unresponsive(
-        self, agent: str, since: datetime, health: Sequence[AgentHealth]
+    async def _record_silence(
+        self,
+        health: Sequence[AgentHealth],
+        silence: SilenceRecorder,
+        order: OrderAggregate,
+        decision: Decision,
     ) -> None:
-        """Record since when the agent is silent, in place of an earlier record."""
-        before = next(
-            (row for row in health if row.agent == agent and row.unresponsive_since), None
-        )
-        now, instance = self.unit_of_work.clock(), self.rules.instance
-        record = AgentHealth(agent=agent, instance=instance, at=now, unresponsive_since=since)
-        await self.agent_health.publish(record, before)
+        """Record the agents that this order shows to be silent, before it is given back.
+
+        Otherwise its wake-up would reach a scheduler first, which would send the request again
+        immediately.
+        """
+        del decision
+        now = self.unit_of_work.clock()
+        for agent, requested_at in self.rules.unresponsive_agents(order, now, health):
+            await silence.record(agent, requested_at, health)

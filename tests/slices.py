@@ -29,6 +29,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/system/test_many_hosts.py",
         "tests/system/test_notices_after_kills.py",
         "tests/system/test_services_down.py",
+        "tests/system/test_silent_agent.py",
         "tests/system/test_supervisors.py",
         "tests/system/test_upgrade.py",
         "tests/system/test_versions_and_clocks.py",

@@ -180,6 +180,8 @@ class Settings(ChannelSettings):
     """How often a notice that its queue refuses is sent, with growing pauses."""
     mixed_version_seconds: Seconds = Field(86_400, alias="MIXED_VERSION_SECONDS")
     """How long orders and messages of a newer version are left to newer hosts (FLT-12)."""
+    max_silence_seconds: Seconds = Field(3600, alias="MAX_SILENCE_SECONDS")
+    """How long an order waits for agents that are silent before its step fails (SUP-9)."""
     pending_alert_seconds: Seconds = Field(900, alias="PENDING_ALERT_SECONDS")
     """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
     sweep_alert_seconds: Seconds = Field(300, alias="SWEEP_ALERT_SECONDS")

@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from engine.decisions.drafts import Draft, NextVersion, end
-from engine.decisions.proceed import Capacity, Proceed, Scheduler
+from engine.decisions.proceed import (
+    NO_SILENT_AGENTS,
+    Capacity,
+    Proceed,
+    Scheduler,
+    SilentAgents,
+)
 from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
@@ -16,7 +22,11 @@ from engine.domain.work_index import capability_of
 
 
 def claim(
-    order: OrderAggregate, now: datetime, capacity: Capacity, scheduler: Scheduler
+    order: OrderAggregate,
+    now: datetime,
+    capacity: Capacity,
+    scheduler: Scheduler,
+    silent: SilentAgents = NO_SILENT_AGENTS,
 ) -> NextVersion | NotClaimed:
     """Claim the order and start its ready steps in one write (SCH-2, SCH-3)."""
     # The clock of the process that changed the order last may be ahead, by the tolerance at most.
@@ -31,7 +41,7 @@ def claim(
     workflow = scheduler.workflows.find(order.workflow, order.workflow_version)
     if workflow is None:
         return _end_of_retired(draft)
-    proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)
+    proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity, silent=silent)
     next_version = proceed(draft)
     if next_version is None:
         return NotClaimed(_why_nothing_starts(order, now, proceed))

@@ -7,6 +7,7 @@ from engine.domain import verbs, work_index
 from engine.domain.causes import Cause
 from engine.domain.derive import changed
 from engine.domain.events import (
+    CooldownStarted,
     HistoryEvent,
     OptionalStepFailed,
     OrderEnded,
@@ -14,7 +15,7 @@ from engine.domain.events import (
 )
 from engine.domain.messages import BusMessage, OrderReady, later
 from engine.domain.orders import OrderAggregate, Pending
-from engine.domain.states import Failed, Running, Skipped
+from engine.domain.states import CoolingDown, Failed, Running, Skipped
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import OnFailure
@@ -142,3 +143,11 @@ def failure_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
     failed = StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
     is_optional = isinstance(step.state, Skipped)
     return (failed, OptionalStepFailed(step=step.name)) if is_optional else (failed,)
+
+
+def consequence_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
+    """Return the events of a step that gets no more attempts for now: it cools down, or failed."""
+    if not isinstance(step.wait, CoolingDown):
+        return failure_of(step, cause)
+    number, most, until = step.counts.cooldowns, step.rules.max_cooldowns, step.wait.until
+    return (CooldownStarted(step=step.name, number=number, most=most, until=until),)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 
 from engine.decisions import conditions
-from engine.decisions.drafts import Draft, NextVersion, end, failure_of
+from engine.decisions.drafts import Draft, NextVersion, consequence_of, end
 from engine.decisions.requests import (
     BrokenRequestError,
     Personal,
@@ -47,6 +48,11 @@ from engine.features.external_events.callback_urls import CallbackUrls
 Capacity = Mapping[str, Sequence[str]]
 """The healthy agents with capacity for each capability, the preferred first (AGT-10)."""
 
+SilentAgents = Mapping[str, datetime]
+"""Since when each silent agent has left requests unanswered (SUP-9)."""
+
+NO_SILENT_AGENTS: SilentAgents = MappingProxyType({})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scheduler:
@@ -67,11 +73,17 @@ class Scheduler:
 
     It follows an unknown workflow, or a step of it may have been done at an unknown provider.
     """
+    max_silence: timedelta
+    """How long an order waits for silent agents before its step is given up (SUP-9)."""
+
+    def agents_of(self, capability: str) -> Sequence[str]:
+        """Return the agents that offer a capability."""
+        offering = [agent.name for agent in self.agents.values() if agent.offers == capability]
+        return offering or list(self.providers)
 
     def providers_of(self, capability: str) -> set[str]:
         """Return the providers to which the agents of a capability lead."""
-        offering = [agent.name for agent in self.agents.values() if agent.offers == capability]
-        return {self.providers[name] for name in offering or self.providers}
+        return {self.providers[name] for name in self.agents_of(capability)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +93,7 @@ class Proceed:
     scheduler: Scheduler
     workflow: WorkflowDefinition
     capacity: Capacity
+    silent: SilentAgents = field(default_factory=dict)
 
     def __call__(self, draft: Draft) -> NextVersion | None:
         """Start every step whose turn it is, or end the order if no step is left.
@@ -114,6 +127,8 @@ class Proceed:
         """Start the ready steps that have an agent and whose time has come."""
         if (unreachable := self.unreachable(draft.order.ready)) and not self._may_be_newer(draft):
             return self._fail(draft, [(step, _provider_gone(step)) for step in unreachable])
+        if unserved := self._unserved(draft):
+            return self._fail(draft, [(step, _no_agent_began(step)) for step in unserved])
         met = conditions.met(draft.order)
         started = list(self._started(met, draft.now))
         requests, broken = self._requests(draft, met, started)
@@ -169,17 +184,44 @@ class Proceed:
         stays with services that know its idempotency key (AGT-3), and is undone there. This holds
         also if the agent did not call: the same request may have been delivered twice.
         """
-        takers = self.capacity.get(step.rules.capability, ())
-        key = step.key
-        if key and key.provider:
-            providers = self.scheduler.providers
-            takers = [agent for agent in takers if providers.get(agent) == key.provider]
+        takers = self._able(step, self.capacity.get(step.rules.capability, ()))
         preferred = next(iter(takers), None)
         if step.cause:
             others = (agent for agent in takers if agent != step.agent)
             return next(others, preferred)
         is_known_there = isinstance(step.state, UndoPending | Deferred) or step.answer_by
         return step.agent if is_known_there and step.agent in takers else preferred
+
+    def _able(self, step: Step, agents: Sequence[str]) -> Sequence[str]:
+        """Return the agents whose service knows the step's idempotency key, if the step has one."""
+        key = step.key
+        if key is None or key.provider is None:
+            return agents
+        providers = self.scheduler.providers
+        return [agent for agent in agents if providers.get(agent) == key.provider]
+
+    def _unserved(self, draft: Draft) -> list[Step]:
+        """Return the steps that are given up, since no agent takes their requests (SUP-9).
+
+        The order has waited for too long, and all agents that may do the step have been silent for
+        as long. Pauses and start times are respected.
+        """
+        since = draft.now - self.scheduler.max_silence
+        if draft.before.derived.ready_since >= since:
+            return []
+        due = (step for step in draft.order.ready if not step.is_external)
+        return [
+            step
+            for step in due
+            if (draft.order.starts_at(step) or draft.now) <= draft.now
+            and self._are_silent(step, since)
+        ]
+
+    def _are_silent(self, step: Step, since: datetime) -> bool:
+        """Whether all agents that may do the step have been silent since before this time."""
+        agents = self._able(step, self.scheduler.agents_of(step.rules.capability))
+        times = [self.silent.get(agent) for agent in agents]
+        return bool(times) and all(time is not None and time < since for time in times)
 
     def unreachable(self, steps: Iterable[Step]) -> list[Step]:
         """Return the steps with a provider that may have done them, and to which no agent leads.
@@ -228,22 +270,24 @@ class Proceed:
 
     def _fail(self, draft: Draft, broken: Sequence[tuple[Step, Cause]]) -> NextVersion | None:
         """Go on by the rules of steps whose request cannot be made or sent (SCH-8, AGT-12)."""
-        failed = [_failed(step, cause) for step, cause in broken]
+        failed = [_failed(step, cause, draft.now) for step, cause in broken]
         causes = (cause for _, cause in broken)
-        events: Iterator[HistoryEvent] = chain.from_iterable(map(failure_of, failed, causes))
+        events: Iterator[HistoryEvent] = chain.from_iterable(map(consequence_of, failed, causes))
         return self(draft.but(draft.order.with_steps(*failed), *events))
 
     def _personal(self, order: OrderAggregate) -> Personal:
         return lambda: self.scheduler.payload.personal(order.submitted.payload)
 
 
-def _failed(step: Step, cause: Cause) -> Step:
+def _failed(step: Step, cause: Cause, now: datetime) -> Step:
     """Return a step that was not requested as it has failed.
 
     An operator decides where something may have been done at a service that cannot be asked.
     """
     if isinstance(step.state, ConditionPending):
         step = condition_met(step)
+    if cause.code is Code.NO_AGENT_BEGAN:
+        return verbs.give_up_unbegun(step, now, cause)
     is_gone = cause.code is Code.PROVIDER_GONE
     decides = is_gone or cause.code is Code.KEY_FORGOTTEN
     return verbs.fail(step, cause, unanswered=is_gone, operator_decides=decides)
@@ -281,6 +325,12 @@ def _provider_gone(step: Step) -> Cause:
     provider = step.key.provider if step.key else None
     facts = {"provider": provider, "is_undo": isinstance(step.state, UndoPending)}
     return Cause(Code.PROVIDER_GONE, facts)
+
+
+def _no_agent_began(step: Step) -> Cause:
+    """Return the cause of a step whose agents are silent for too long (SUP-9)."""
+    facts = {"step": step.name, "agent": step.agent, "attempts": step.counts.unbegun}
+    return Cause(Code.NO_AGENT_BEGAN, facts)
 
 
 def _started_event(step: StepIn[UnderWay]) -> StepStarted:

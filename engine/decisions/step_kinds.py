@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from engine.decisions.drafts import failure_of
+from engine.decisions.drafts import consequence_of
 from engine.domain import backoff, verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import RequestKey
-from engine.domain.events import AttemptExpired, CooldownStarted, HistoryEvent
+from engine.domain.events import AttemptExpired, HistoryEvent
 from engine.domain.states import CoolingDown, Failed, Running, Skipped, UnderWay, UndoFailed
 from engine.domain.steps import Step, StepIn, StepKind
 from engine.features.external_events import steps as external_events
@@ -214,8 +214,6 @@ def _expired(step: Step, report: AttemptReport, *, is_counted: bool) -> AttemptE
 
 def _consequence(after: Step, cause: Cause | None) -> tuple[HistoryEvent, ...]:
     """Return what else happened to an expired step: it cools down, or has failed."""
-    if isinstance(after.wait, CoolingDown):
-        number, most, until = after.counts.cooldowns, after.rules.max_cooldowns, after.wait.until
-        return (CooldownStarted(step=after.name, number=number, most=most, until=until),)
     is_given_up = isinstance(after.state, Failed | Skipped | UndoFailed)
-    return failure_of(after, cause) if is_given_up and cause else ()
+    is_over = is_given_up or isinstance(after.wait, CoolingDown)
+    return consequence_of(after, cause) if is_over and cause else ()

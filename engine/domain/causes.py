@@ -48,7 +48,7 @@ class Code(StrEnum):
     EXTERNAL_EVENT_MISSING = "external-event-missing"
     """The external event did not come, as often as it was awaited (ANS-2)."""
     NO_AGENT_BEGAN = "no-agent-began"
-    """No agent began the requests of the step, as often as the setting allows (SUP-9)."""
+    """No agent began the step, for as long or as often as the settings allow (SUP-9)."""
     REQUEST_FAILED = "request-failed"
     """The workflow could not make the request."""
     CONDITION_FAILED = "condition-failed"

@@ -47,7 +47,7 @@ class TableEvent(StrEnum):
     FAIL = "fail"
     """It cannot be requested, or failed without a word of the service (SCH-8)."""
     EXPIRE = "expire"
-    """The complete-by time passed without an answer (SUP-3)."""
+    """The complete-by time passed without an answer (SUP-3), or no agent began it (SUP-9)."""
     REQUEST_UNDO = "request-undo"
     """The order is undone (UND-1)."""
     RESET = "reset"
@@ -165,6 +165,9 @@ TABLE: Mapping[TableEvent, Rows] = {
         | _UNDO_REQUESTED,
         (AwaitingExternalEvent,): kinds(Waiting, CoolingDown) | _NO_MORE_ATTEMPTS,
         (Undoing,): undo_pending(Waiting, Delayed, BackingOff, CoolingDown) | kinds(UndoFailed),
+        # It is given up while it waits, since no agent takes its request.
+        **_rows(_TRIED | kinds(Scheduled), kinds(CoolingDown) | _NO_MORE_ATTEMPTS),
+        **_rows(_UNDO_WAITS, undo_pending(CoolingDown) | _NO_MORE_UNDO),
     },
     TableEvent.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is
         **_or_unchanged(_TRIED | _NEW | kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),

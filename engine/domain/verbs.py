@@ -245,16 +245,19 @@ def expire_overloaded(step: Step, now: datetime, cause: Cause) -> Step:
 
 @verb(TableEvent.EXPIRE)
 def give_up_unbegun(step: Step, now: datetime, cause: Cause) -> Step:
-    """Give up a step whose requests no agent begins (SUP-9).
+    """Give up a step that no agent begins (SUP-9).
 
     It cools down, or is skipped, as its rule says. It never asks for the undo: an agent that is
-    away says nothing about the order.
+    away says nothing about the order. A request that is under way is in doubt, and a step that was
+    never sent is not.
     """
-    unanswered = replace(step, effect=doubted(step.effect, unanswered=True))
+    is_sent = isinstance(step.state, UnderWay)
+    effect = doubted(step.effect, unanswered=True) if is_sent else step.effect
+    given_up = replace(step, effect=effect)
     if step.counts.cooldowns < step.rules.max_cooldowns:
-        return cooled_down(unanswered, now, cause)
+        return cooled_down(given_up, now, cause)
     decides = step.rules.on_failure is OnFailure.UNDO
-    return after_last_attempt(unanswered, cause, operator_decides=decides)
+    return after_last_attempt(given_up, cause, operator_decides=decides)
 
 
 @verb(TableEvent.EXPIRE)

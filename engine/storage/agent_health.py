@@ -24,7 +24,17 @@ FRESH = timedelta(seconds=15)
 """How long an instance's report counts: it reports when a request begins, and calls take time."""
 
 SILENCE = timedelta(minutes=10)
-"""How long the finding counts that an agent is silent, if no further request reaches it."""
+"""How long the finding counts that an agent is silent, if no further request reaches it.
+
+It is longer than the longest time between two findings while orders wait: the pause before a probe
+(or that of the order which is sent, SCH-16), the longest time of its attempt, and a sweep.
+"""
+
+PROBE_REQUESTS = 3
+"""Requests that show whether an agent works again, or can do more than it is known to do."""
+
+SHORTEST_PROBE_PAUSE, LONGEST_PROBE_PAUSE = timedelta(seconds=1), timedelta(minutes=2)
+"""The limits of the pause before the next requests are sent to a silent agent (SUP-10)."""
 
 KEPT = timedelta(hours=1)
 """How long an expired row is kept.
@@ -108,6 +118,18 @@ class AgentHealth:
         return self.unresponsive_since is None and self.paused_by is None
 
     @property
+    def next_probe(self) -> datetime | None:
+        """When schedulers may send requests to a silent agent again; None if it is not silent.
+
+        The pause grows with the silence: it is half of the time for which the agent had been silent
+        at the last finding, within limits (SUP-10).
+        """
+        if self.unresponsive_since is None:
+            return None
+        half = (self.at - self.unresponsive_since) / 2
+        return self.at + min(max(half, SHORTEST_PROBE_PAUSE), LONGEST_PROBE_PAUSE)
+
+    @property
     def counts_until(self) -> datetime:
         """The time at which the row expires."""
         times = (
@@ -165,12 +187,31 @@ def _timeouts(faults: Iterable[AttemptFault]) -> Iterator[tuple[str, datetime]]:
             yield from zip(fault.requests, fault.timed_out_at, strict=False)
 
 
+def silence_of(health: Sequence[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:
+    """Return the last finding that the agent is silent; None if it is not."""
+    current = (row for row in health if row.agent == agent and row.counts_until > now)
+    findings = (row for row in current if row.unresponsive_since and not is_overruled(row, health))
+    return max(findings, key=lambda row: row.at, default=None)
+
+
 def unresponsive_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
     """Return the time since which the agent has left requests unanswered; None if it has not."""
-    current = (report for report in health if report.agent == agent and report.counts_until > now)
-    times = [report.unresponsive_since for report in current if report.unresponsive_since]
-    since = min(times, default=None)
-    return since if since and not has_reported(health, agent, since) else None
+    silence = silence_of(health, agent, now)
+    return silence.unresponsive_since if silence else None
+
+
+def is_overruled(silence: AgentHealth, health: Iterable[AgentHealth]) -> bool:
+    """Whether the agent has reported since its silence began, or an operator has paused it since.
+
+    An agent that is paused gets no requests, so it is not silent (OPR-9).
+    """
+    since = silence.unresponsive_since
+    if since is None:
+        return False
+    rows = [row for row in health if row.agent == silence.agent]
+    ends = (row.operator_pause_until for row in rows)
+    was_paused = any(end is not None and end > since for end in ends)
+    return was_paused or has_reported(rows, silence.agent, since)
 
 
 def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> datetime | None:
@@ -186,6 +227,18 @@ def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> da
     current = [row for row in rows if row.is_report and row.counts_until > now]
     closed = [row.open_until for row in current if row.open_until and row.open_until > now]
     return min(closed) if closed and len(closed) == len(current) else None
+
+
+def requests_from(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
+    """Return when schedulers send the agent requests again; None if they may send some now.
+
+    They send none while it makes no calls, nor during the pauses of a silent agent (SUP-10).
+    """
+    if closed := closed_until(health, agent, now):
+        return closed
+    silence = silence_of(health, agent, now)
+    probe = silence.next_probe if silence else None
+    return probe if probe and probe > now else None
 
 
 def pause_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:

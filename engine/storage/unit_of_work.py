@@ -1,7 +1,7 @@
 """The one way in which an order changes: load, decide, commit, send."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from engine.decisions.transitions import Decision, Note, Transition
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 Decide = Callable[[OrderAggregate, datetime], Decision]
 """A pure function, since it may be called several times."""
 
-Intend = Callable[[OrderAggregate, Decision], None]
+Intend = Callable[[OrderAggregate, Decision], Awaitable[None]]
 """Gets each decision, with the order that it was made on, before it is written."""
 
 MAX_CONFLICTS = 20
@@ -64,9 +64,7 @@ class UnitOfWork:
         except Exception:
             log.exception("order.not_counted", extra={"order_id": transition.after.order_id})
 
-    async def run(
-        self, order_id: str, decide: Decide, intend: Intend = lambda *_: None
-    ) -> Decision:
+    async def run(self, order_id: str, decide: Decide, intend: Intend | None = None) -> Decision:
         """Change the order as `decide` returns, and decide again if another writer was first.
 
         Returns the decision that was carried out. Raises `UnknownOrderError`, `UnavailableError`,
@@ -75,7 +73,8 @@ class UnitOfWork:
         for _ in range(MAX_CONFLICTS):
             order = await self._load(order_id)
             decision = decide(order, self.clock())
-            intend(order, decision)
+            if intend:
+                await intend(order, decision)
             if await self.commit(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")

@@ -253,6 +253,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     LOG_LINK: logLink
     RUNBOOK_URL: ''
     APP_LANGUAGE: 'en'
+    MAX_SILENCE_SECONDS: '3600'
     PENDING_ALERT_SECONDS: '900'
     SWEEP_ALERT_SECONDS: '300'
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'

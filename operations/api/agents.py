@@ -16,9 +16,9 @@ from engine.storage.agent_health import (
     OPERATOR,
     AgentHealth,
     AgentHealthLog,
-    closed_until,
     pause_of,
-    unresponsive_since,
+    requests_from,
+    silence_of,
 )
 from engine.words.catalogue import text
 from engine.words.values import clock
@@ -76,8 +76,8 @@ def pause_in_words(pause: AgentHealth) -> str:
 
 
 def closed_in_words(health: Sequence[AgentHealth], agents: Iterable[str], now: datetime) -> str:
-    """Return why those of the agents that make no calls make none; the others are left out."""
-    closed = ((agent, closed_until(health, agent, now)) for agent in agents)
+    """Return why those of the agents that get no requests get none; the others are left out."""
+    closed = ((agent, requests_from(health, agent, now)) for agent in agents)
     return "; ".join(_closed(health, agent, until, now) for agent, until in closed if until)
 
 
@@ -87,7 +87,17 @@ def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: dat
     reports = (report for report in health if report.agent == agent)
     if any(report.paused_until and report.paused_until > now for report in reports):
         return text("agent.throttled", agent=agent, until=clock(until))
+    if silence := silence_of(health, agent, now):
+        return _silent(silence, now)
     return text("agent.circuit-open", agent=agent, until=clock(until))
+
+
+def _silent(silence: AgentHealth, now: datetime) -> str:
+    """Return since when an agent is silent, and when it gets the next requests (SUP-10)."""
+    since, probe = silence.unresponsive_since or silence.at, silence.next_probe
+    key = "agent.unresponsive.probe" if probe and probe > now else "agent.unresponsive"
+    until = clock(probe) if probe else ""
+    return text(key, agent=silence.agent, since=clock(since), probe=until)
 
 
 def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> str:
@@ -95,8 +105,8 @@ def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> s
     lately = [report for report in health if report.agent == agent and report.counts_until > now]
     if pause := pause_of(lately, agent, now):
         return pause_in_words(pause)
-    if silent := unresponsive_since(lately, agent, now):
-        return text("agent.unresponsive", agent=agent, since=clock(silent))
+    if silence := silence_of(health, agent, now):
+        return _silent(silence, now)
     reports = [report for report in lately if report.is_report]
     if not reports:
         return text("agent.silent", agent=agent)

@@ -240,16 +240,24 @@ def _capacity_wait(
     needs, since = capability_of(order), order.derived.ready_since
     if needs not in rules.offers:
         return ""
+    given_up = _given_up(order, rules, now)
     if expected.circuits_open:
         at = max(now, order.derived.not_before or now)
         why = closed_in_words(rules.agent_health, rules.offers[needs], at)
-        return text("explain.capacity.closed", capability=needs, why=why)
+        return text("explain.capacity.closed", capability=needs, why=why) + given_up
     if now > polled_from(order, rules, now):
         loads = "; ".join(
             load_in_words(rules.agent_health, agent, now) for agent in rules.offers[needs]
         )
-        return text("explain.capacity.since", capability=needs, since=clock(since), loads=loads)
+        waited = text("explain.capacity.since", capability=needs, since=clock(since), loads=loads)
+        return waited + given_up
     return text("explain.capacity", capability=needs)
+
+
+def _given_up(order: OrderAggregate, rules: ActingRules, now: datetime) -> str:
+    """Return when the step is given up, if all of its agents are silent (SUP-9)."""
+    at = rules.given_up_at(order, now)
+    return text("explain.capacity.given-up", at=clock(at)) if at else ""
 
 
 def _answer(order_id: str, step: Step, rules: ActingRules) -> str:

@@ -8,18 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 
 from engine.decisions.transitions import Decision, NotClaimed, Transition
 from engine.domain.orders import OrderAggregate, Pending, Processing
 from engine.domain.states import AtWork, UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.work_index import first_need
-from engine.storage.agent_health import AgentHealth, closed_until
+from engine.storage.agent_health import AgentHealth, requests_from, unresponsive_since
 
 INSTANT = timedelta(microseconds=1)
 
-Claim = Callable[[OrderAggregate, datetime, Mapping[str, Sequence[str]]], Decision]
-"""The scheduler's claim; its last argument are the agents with room now, by capability."""
+Claim = Callable[
+    [OrderAggregate, datetime, Mapping[str, Sequence[str]], Mapping[str, datetime]], Decision
+]
+"""The scheduler's claim; its last arguments are the agents with room now, by capability, and since
+when agents are silent."""
 
 Recover = Callable[[OrderAggregate, datetime, Sequence[AgentHealth]], Decision]
 """The supervisor's recovery; its last argument are the agents' health reports."""
@@ -49,28 +53,49 @@ class ActingRules:
     """The agents that offer each capability, the preferred first."""
     version_overlap: timedelta
     """How long the scheduler leaves an order to a newer version of the app (FLT-12)."""
+    max_silence: timedelta
+    """How long an order waits for silent agents before its step is given up (SUP-9)."""
     agent_health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
 
-    def reopen(self, capability: str | None, now: datetime) -> list[datetime]:
-        """Return when the closed agents of a capability make calls again, the earliest first."""
-        times = (
-            closed_until(self.agent_health, agent, now)
-            for agent in self.offers.get(capability or "", ())
-        )
-        return sorted(time for time in times if time)
+    def turning_points(self, order: OrderAggregate, now: datetime) -> list[datetime]:
+        """Return when a claim may decide otherwise than now, the earliest first.
+
+        That is when an agent that is closed or silent gets requests again, and when the step of the
+        order is given up.
+        """
+        offering = self.offers.get(capability_of(order), ())
+        times = [requests_from(self.agent_health, agent, now) for agent in offering]
+        if given_up := self.given_up_at(order, now):
+            times.append(given_up + INSTANT)
+        return sorted(time for time in times if time and time > now)
 
     def claimed(self, order: OrderAggregate, at: datetime) -> Decision:
         """Return the claim at this time as if every agent had room.
 
         Whether an agent has room is known only at the moment of the claim.
         """
+        health, agents = self.agent_health, set(chain.from_iterable(self.offers.values()))
+        open_agents = {agent for agent in agents if not requests_from(health, agent, at)}
+        capacity = {
+            capability: [agent for agent in offering if agent in open_agents]
+            for capability, offering in self.offers.items()
+        }
+        since_when = {agent: unresponsive_since(health, agent, at) for agent in agents}
+        silent = {agent: since for agent, since in since_when.items() if since}
+        return self.claim(order, at, capacity, silent)
 
-        def open_of(agents: Sequence[str]) -> list[str]:
-            return [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
+    def given_up_at(self, order: OrderAggregate, now: datetime) -> datetime | None:
+        """Return when the order's step is given up because of silent agents; None if it is not.
 
-        capacity = {capability: open_of(agents) for capability, agents in self.offers.items()}
-        return self.claim(order, at, capacity)
+        It is not while an agent that may do the step is not silent (SUP-9).
+        """
+        offering = self.offers.get(capability_of(order), ())
+        times = [unresponsive_since(self.agent_health, agent, now) for agent in offering]
+        since = [time for time in times if time]
+        if not since or len(since) < len(times):
+            return None
+        return max(*since, order.derived.ready_since) + self.max_silence
 
     def recovered(self, order: OrderAggregate, at: datetime) -> Decision:
         """Return the recovery at this time if nobody replies before."""
@@ -85,7 +110,7 @@ class Prospect:
     at: datetime | None = None
     transition: Transition | None = None
     circuits_open: bool = False
-    """Whether no agent makes the call that the order needs before `at`."""
+    """Whether no agent gets the request that the order needs before `at`."""
     why_not: NotClaimable | None = None
     """Why the order is not claimed before `at`; None if only room at an agent may be missing."""
 
@@ -125,7 +150,7 @@ def polled_from(order: OrderAggregate, rules: ActingRules, now: datetime) -> dat
 def _claim(order: OrderAggregate, rules: ActingRules, at: datetime) -> Prospect | None:
     """Return the claim at this time, or once an agent that the order needs makes calls again."""
     why_not = None
-    for then in (at, *rules.reopen(capability_of(order), at)):
+    for then in (at, *rules.turning_points(order, at)):
         transition = rules.claimed(order, then)
         if isinstance(transition, Transition):
             return Prospect(

@@ -5,11 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from engine.storage.agent_health import FRESH, AgentHealth
+from engine.storage.agent_health import FRESH, PROBE_REQUESTS, AgentHealth
 from scheduler.admission.policy import Capacity
-
-PROBE_REQUESTS = 3
-"""Requests beyond the known rate, which show whether an agent works again or can do more."""
 
 PREFETCH_FRACTION = 0.3
 """Share of an attempt's time for which requests may queue at an agent."""

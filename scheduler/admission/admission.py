@@ -2,12 +2,18 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from engine.domain.work_index import IndexRow
 from engine.ports import Clock
-from engine.storage.agent_health import AgentHealth, closed_until
-from scheduler.admission.claim_queue import Candidate, ClaimQueue
+from engine.storage.agent_health import (
+    PROBE_REQUESTS,
+    AgentHealth,
+    requests_from,
+    silence_of,
+    unresponsive_since,
+)
+from scheduler.admission.claim_queue import NEVER, Candidate, ClaimQueue
 from scheduler.admission.health import with_reports
 from scheduler.admission.open_requests import OpenRequests
 from scheduler.admission.policy import AdmissionPolicy, Capacity
@@ -17,8 +23,6 @@ REFRESH_INTERVAL = timedelta(seconds=1)
 
 FAILED_CLAIM_PAUSE = timedelta(seconds=60)
 """Time for which an order is not tried again after a failed claim that is its own fault."""
-
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(kw_only=True)
@@ -30,9 +34,13 @@ class Admission:
     capacity: Mapping[str, Capacity]
     """The limits of each agent."""
     policy: AdmissionPolicy
+    max_silence: timedelta
+    """How long orders wait for silent agents before they are given up (SUP-9)."""
     clock: Clock
     health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
+    is_health_known: bool = False
+    """Whether the last refresh could read the reports: no agent is silent by old ones."""
     open_requests: OpenRequests = field(default_factory=OpenRequests)
     claim_queue: ClaimQueue = field(default_factory=ClaimQueue)
     has_refreshed: bool = False
@@ -63,8 +71,9 @@ class Admission:
         """
         self.has_refreshed = True
         self.open_requests.refresh(running, unseen)
-        if health is not None:  # a refresh finds every pause that has not been ended
-            self.health = [report for report in self.health if report.paused_by is None]
+        self.is_health_known = health is not None
+        if health is not None:  # it has every pause and silence that has not ended
+            self.health = [report for report in self.health if report.is_report]
         self.add_reports(health or ())
         changed = self.open_requests.changed
         self.claim_queue.refresh(
@@ -105,7 +114,8 @@ class Admission:
             free = self._free_slots(needs)
             # An order that no agent here can serve takes no slot: it may be given up (FLT-12).
             slots = len(free) if needs in self.offers else None
-            if candidate := self.claim_queue.take(needs, slots):
+            # So does one that has waited too long for agents that are silent (SUP-9).
+            if candidate := self.claim_queue.take(needs, slots, self._given_up_before(needs)):
                 agents = self.open_requests.agents_of(candidate.order_id)
                 self.open_requests.set_agents(candidate.order_id, [*agents, *free[:1]])
                 return candidate
@@ -133,11 +143,40 @@ class Admission:
                 capacity[needs] = takers
         return capacity
 
+    def silent_agents(self) -> Mapping[str, datetime]:
+        """Return since when each of the silent agents has left requests unanswered."""
+        times = {agent: self._silent_since(agent) for agent in self.capacity}
+        return {agent: since for agent, since in times.items() if since}
+
+    def is_served(self, needs: str) -> bool:
+        """Whether agents here offer the capability, and not all have been silent for too long."""
+        return needs in self.offers and self._given_up_before(needs) == NEVER
+
+    def _given_up_before(self, needs: str) -> datetime:
+        """Return since before when orders must have waited that may be given up (SUP-9).
+
+        That is `NEVER` unless all agents of the capability have been silent for too long.
+        """
+        limit = self.clock() - self.max_silence
+        times = map(self._silent_since, self.offers.get(needs, ()))
+        is_unserved = needs in self.offers and all(since and since < limit for since in times)
+        return limit if is_unserved else NEVER
+
+    def _silent_since(self, agent: str) -> datetime | None:
+        if not self.is_health_known:
+            return None
+        return unresponsive_since(self.health, agent, self.clock())
+
     def _limit(self, agent: str, health: Sequence[AgentHealth], now: datetime) -> int:
-        """Return how many requests may be open at the agent: none while it makes no calls."""
-        if closed_until(health, agent, now):
+        """Return how many requests may be open at the agent.
+
+        There are none while it makes no calls, and a few between the pauses while it is silent
+        (SUP-10).
+        """
+        if requests_from(health, agent, now):
             return 0
-        return self.policy.limit(agent, self.capacity[agent], health, now)
+        limit = self.policy.limit(agent, self.capacity[agent], health, now)
+        return min(limit, PROBE_REQUESTS) if silence_of(health, agent, now) else limit
 
     def _leads_to(self, needs: str, agent: str) -> bool:
         """Whether a reply of the agent leads to the orders with this need.

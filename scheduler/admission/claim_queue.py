@@ -8,7 +8,7 @@ first.
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 
 from engine.domain.submitted_order import Priority
@@ -16,6 +16,8 @@ from engine.domain.work_index import NO_AGENT
 
 NORMAL_PRIORITY_SHARE = 5
 """Every fifth claim takes an order of normal priority, if one waits, so that none starves."""
+
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 ANNOUNCED_FOR = timedelta(seconds=5)
 """Time for which only the process that received an order's wake-up claims the order."""
@@ -63,14 +65,21 @@ class ClaimQueue:
         self._announced[candidate.order_id] = now
         self._append(candidate)
 
-    def take(self, needs: str, slots: int | None) -> Candidate | None:
+    def take(
+        self, needs: str, slots: int | None, without_slot: datetime = NEVER
+    ) -> Candidate | None:
         """Take the first order out of a queue; None if no order may be taken.
 
-        The order is one of the first `slots` orders, or of all if `slots` is None. A fresh order
-        whose wake-up went to another process keeps its slot.
+        The order is one of the first `slots` orders, or of all if `slots` is None. If there is none
+        of these, it is one that has waited since before `without_slot`. A fresh order whose wake-up
+        went to another process keeps its slot.
         """
         queue = self._queues[needs]
-        for candidate in islice(queue.values(), slots):
+        first: Iterator[Candidate] = islice(queue.values(), slots)
+        if without_slot > NEVER:
+            waited = (candidate for candidate in queue.values() if candidate.since < without_slot)
+            first = chain(first, waited)
+        for candidate in first:
             if not candidate.fresh or candidate.order_id in self._announced:
                 del queue[candidate.order_id]
                 self._turns[needs] += 1

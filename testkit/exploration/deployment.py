@@ -79,6 +79,8 @@ class Deployment:
     """The next version of the app, which may take the place of this one at any moment."""
     gone: Mapping[str, str] = field(default_factory=dict)
     """By their names the providers of agents that the version before had."""
+    records_silence: bool = False
+    """Whether supervisors record silent agents: where every agent takes requests, none follows."""
 
     @property
     def workflows(self) -> Workflows:
@@ -148,6 +150,11 @@ class Deployment:
     def version_overlap(self) -> timedelta:
         """How long what this version does not know is left to a newer one (FLT-12)."""
         return timedelta(seconds=self.settings.mixed_version_seconds)
+
+    @cached_property
+    def max_silence(self) -> timedelta:
+        """How long orders wait for silent agents (SUP-9)."""
+        return timedelta(seconds=self.settings.max_silence_seconds)
 
     @cached_property
     def margin(self) -> timedelta:

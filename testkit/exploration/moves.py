@@ -126,10 +126,7 @@ def _moves(world: World) -> Iterator[Move]:
         tick := _tick(world if in_time else _spoiled(world), in_time=in_time)
     ):
         yield tick
-    for name in sorted(world.open - world.broken):
-        yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
-    for name in sorted(world.paused):
-        yield Move(f"the pause of the agent {name} ends", world.but(paused=world.paused - {name}))
+    yield from _agents_again(world)
     for message in world.to_come:
         rest = tuple(other for other in world.to_come if other != message)
         yield Move(
@@ -143,6 +140,16 @@ def _moves(world: World) -> Iterator[Move]:
         yield from _faults(_spoiled(world))
 
 
+def _agents_again(world: World) -> Iterator[Move]:
+    """Agents that take no requests, or make no calls, do so again."""
+    for name in sorted(world.open - world.broken):
+        yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
+    for name in sorted(world.paused):
+        yield Move(f"the pause of the agent {name} ends", world.but(paused=world.paused - {name}))
+    for name in sorted(world.away):
+        yield Move(f"agent {name} is started again", world.but(away=world.away - {name}), act=True)
+
+
 # What begins
 
 
@@ -150,7 +157,8 @@ def _beginnings(world: World) -> Iterator[Move]:
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
             is_broken = slot in world.broken & world.open
-            if is_broken or not world.deployed.has_agent(slot, message.agent):
+            is_away = world.deployed.requests.get(message.kind) in world.away
+            if is_broken or is_away or not world.deployed.has_agent(slot, message.agent):
                 continue
             job = Job(
                 kind=message.kind, body=message.body, agent=message.agent, expires=message.expires
@@ -402,7 +410,8 @@ def _read(world: World, handler: Handler, effect: PortCall) -> tuple[World, Answ
         return world, Returned(value=False)
     if effect.name == "health":
         sweeps = handler.job.kind == "sweep"
-        return world, Returned(HealthRows(begun_by(world) if sweeps else _circuits(world)))
+        found = [*begun_by(world), *_reports(world)] if sweeps else _circuits(world)
+        return world, Returned(HealthRows([*found, *world.silence]))
     if effect.name == "load":
         return world, Returned(world.about(*effect.args).order())
     method = getattr(MemoryStateStore, effect.name)
@@ -426,6 +435,11 @@ def _attempt_fault(world: World, fault: ReportedFault) -> AttemptFault:
         requests=(fault.request, *others),
         timed_out_at=(world.now,) * fault.orders or None,
     )
+
+
+def _reports(world: World) -> list[AgentHealth]:
+    """The last report of each agent, where it matters since when an agent is silent."""
+    return [AgentHealth(agent=agent, instance="1", at=at) for agent, at in world.reported]
 
 
 def _circuits(world: World) -> list[AgentHealth]:
@@ -577,8 +591,25 @@ def _late_effects(world: World) -> Iterator[Move]:
 
 
 def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
-    yield "says what it begins", world.saying([*world.begun, *begun]), Returned(), False
+    after = _without_silence(world, world.deployed.requests[handler.job.kind])
+    yield "says what it begins", after.saying([*world.begun, *begun]), Returned(), False
     yield "says what it begins: the table is away", world, Raised(UnavailableError), True
+
+
+def _without_silence(world: World, agent: str) -> World:
+    """The world in which an agent has reported: whoever looks next removes the record of it."""
+    if not world.deployed.records_silence:
+        return world
+    silence = tuple(record for record in world.silence if record.agent != agent)
+    others = [(name, at) for name, at in world.reported if name != agent]
+    return world.but(silence=silence, reported=(*others, (agent, world.now)))
+
+
+def _record_silence(world: World, handler: Handler, record: AgentHealth) -> Iterator[Outcome]:
+    others = tuple(other for other in world.silence if other.agent != record.agent)
+    what = f"records that {record.agent} is silent"
+    yield what, world.but(silence=(*others, record)), Returned(), False
+    yield f"{what}: the table is away", world, Raised(UnavailableError), True
 
 
 def _report(world: World, handler: Handler, *fault: Any) -> Iterator[Outcome]:
@@ -641,6 +672,7 @@ _OUTCOMES: Mapping[str, Any] = {
     "send": _send,
     "call": outcomes_of_call,
     "say": _say,
+    "silence": _record_silence,
     "report": _report,
     "choose": _choose,
     "publish": _publish,
@@ -725,6 +757,7 @@ def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
         )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
         yield from _shown(deployed, "poll", begins)
+        yield from _moments_of_silence(order, world)
     keys = (step.key for step in order.steps)
     yield from (key.known_until for key in keys if key and key.known_until)
     for at_work in order.in_state(AtWork):
@@ -733,6 +766,15 @@ def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
         yield due
         yield from _shown(deployed, "reply", due + deployed.tolerance + INSTANT)
         yield from _shown(deployed, "sweep", due + deployed.tolerance + INSTANT)
+
+
+def _moments_of_silence(order: OrderAggregate, world: World) -> Iterator[datetime]:
+    """When an order may be given up, or sent again, as the records of its agents say."""
+    for record in world.silence:
+        if record.unresponsive_since and record.next_probe:
+            yield record.next_probe
+            since = max(record.unresponsive_since, order.derived.ready_since)
+            yield since + world.deployed.max_silence + INSTANT
 
 
 def _shown(deployed: Deployment, kind: str, moment: datetime) -> set[datetime]:

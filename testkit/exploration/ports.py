@@ -12,6 +12,7 @@ from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import NotAttemptedError, UnavailableError
 from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
+from engine.storage.agent_health import AgentHealth
 from engine.storage.orders import OrderStore
 from testkit.exploration.deployment import Answer
 from testkit.exploration.driving import PortCall, Tape
@@ -190,7 +191,12 @@ class Reporter(HealthReporter):
 
 
 class AgentHealths:
-    """`AgentHealthLog`: what was begun, and whose circuit is open."""
+    """`AgentHealthLog`: what was begun, whose circuit is open, and who is silent."""
+
+    async def publish(self, health: AgentHealth, before: AgentHealth | None = None) -> None:
+        """See `AgentHealthLog.publish`: a supervisor records a silent agent."""
+        del before
+        await PortCall("silence", (health,))
 
     async def since(self, moment: datetime) -> Any:
         """See `AgentHealthLog.since`."""

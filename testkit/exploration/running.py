@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
@@ -16,11 +15,14 @@ Passing = Callable[[str], bool]
 
 
 @contextmanager
-def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Iterator[None]:
+def running(
+    *, page: int = 1, may_pass_over: Passing = lambda _: False, records_silence: bool = False
+) -> Iterator[None]:
     """While this lasts, whatever runs side by side runs one after another, and nothing is logged.
 
     A sweep takes `page` orders at a time. A scheduler may pass over those orders alone of which
-    `may_pass_over` says so, by their ids.
+    `may_pass_over` says so, by their ids. With `records_silence`, a silent agent is recorded, and
+    has one probe request at a time.
     """
 
     def passes_over(message: str, *, extra: Mapping[str, Any]) -> None:
@@ -35,7 +37,7 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
         "operations.alerts.relay.settle_all": settle_one_by_one,
         "scheduler.service.log.exception": passes_over,
         "bootstrap.engine.REQUESTS_PER_CALL": 1,
-        "supervisor.service.SupervisorService._record_unresponsive_agents": _records_nobody,
+        **(ONE_PROBE if records_silence else NO_RECORD),
         "supervisor.service.PAGE": page,
     }
     with ExitStack() as patches:
@@ -47,5 +49,9 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
             logging.disable(logged)
 
 
-async def _records_nobody(_: Any, unresponsive: Mapping[str, datetime]) -> None:
-    """Stand in for the record of unresponsive agents: nothing of an order follows from it."""
+async def _records_nobody(*_: Any) -> None:
+    """Stand in for the record of silent agents: nothing of an order follows from it."""
+
+
+NO_RECORD: Mapping[str, Any] = {"supervisor.silence.SilenceRecorder.record": _records_nobody}
+ONE_PROBE: Mapping[str, Any] = {"scheduler.admission.admission.PROBE_REQUESTS": 1}

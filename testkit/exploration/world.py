@@ -20,6 +20,7 @@ from engine.domain.messages import request_id_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow
+from engine.storage.agent_health import AgentHealth
 from engine.storage.order_rows import StateRecord
 from scheduler.admission.admission import Admission
 from testkit.exploration.beliefs import text_of_belief
@@ -159,6 +160,12 @@ class World:
     """The agents, or the instances of agents, whose circuits are open."""
     paused: frozenset[str] = frozenset()
     """The agents that an operator has paused."""
+    away: frozenset[str] = frozenset()
+    """The agents that take no requests, until somebody starts them again."""
+    silence: tuple[AgentHealth, ...] = ()
+    """The records of silent agents."""
+    reported: tuple[tuple[str, datetime], ...] = ()
+    """When each agent has reported last, where an agent may be silent."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()
@@ -316,11 +323,13 @@ class World:
                         self.poison,
                         self.open,
                         self.paused,
+                        self.away,
                         self.received_notices,
                         self.landed,
                     )
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
+                *map(text_of, (*self.silence, *self.reported)),
                 f"{sorted(self.faults)} {self.restored} {self._copy()}",
                 f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
                 f"{self.linked} {sorted(self.declined)} {self._tokens()}",

@@ -64,6 +64,7 @@ def neutral_world(small):
             "tolerance": settings.clock_tolerance_seconds,
             "cooldown": settings.cooldown_seconds,
             "longest_upgrade": settings.mixed_version_seconds,
+            "max_silence": settings.max_silence_seconds,
         },
         "submission": {},
     }
@@ -172,8 +173,11 @@ def _submission(message, workflow, terms, now, actor):
     return None, now, {"do": "submit", "by": "", "body": json.loads(message.to_json())}
 
 
-def _claim(rules, order, now, capacity):
-    return order, now, {"do": "claim", "by": rules.instance, "room": _capacity(capacity)}
+def _claim(rules, order, now, capacity, silent):
+    move = {"do": "claim", "by": rules.instance, "room": _capacity(capacity)}
+    if silent:
+        move["silent"] = {agent: since.isoformat() for agent, since in silent.items()}
+    return order, now, move
 
 
 def _reply(rules, order, reply, *received):

@@ -31,6 +31,7 @@ def acting_rules(deployed, health=()):
         providers=deployed.providers,
         clock_tolerance=deployed.tolerance,
         version_overlap=LONGEST_UPGRADE,
+        max_silence=deployed.max_silence,
     )
     return ActingRules(
         claim=scheduler.claim,
@@ -43,6 +44,7 @@ def acting_rules(deployed, health=()):
         clock_tolerance=deployed.tolerance,
         offers=deployed.offers,
         version_overlap=LONGEST_UPGRADE,
+        max_silence=deployed.max_silence,
         agent_health=health,
     )
 

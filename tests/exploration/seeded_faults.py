@@ -49,6 +49,7 @@ from engine.features import conditions, key_generations, late_effects
 from engine.features.external_events import decide
 from engine.features.external_events import steps as external_steps
 from engine.storage import agent_health, outbox
+from engine.storage.agent_health import closed_until
 from engine.storage.tables import Delete
 from engine.storage.unit_of_work import UnitOfWork
 from operations.alerts.relay import Relay
@@ -61,6 +62,7 @@ from submission import rules as submission_rules
 from supervisor import rules as supervisor_rules
 from supervisor import service as supervisor_service
 from supervisor.service import SupervisorService
+from supervisor.silence import SilenceRecorder
 from testkit.exploration.ports import Publisher
 from tests.exploration.worlds import (
     ACCEPTED,
@@ -110,6 +112,8 @@ from tests.exploration.worlds import (
     SETTLES,
     SETTLES_DONE,
     SETTLES_TWICE,
+    SILENT,
+    SILENT_OPTIONAL,
     SKIPPED,
     STARTS_BESIDE,
     TAKEN_BACK,
@@ -615,9 +619,36 @@ def sweeps_without_being_elected() -> AbstractContextManager[Any]:
         pairs = product(
             self.unit_of_work.store.buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING)
         )
-        return sum([await self._sweep_bucket(bucket, kind, {}) for bucket, kind in pairs])
+        silence = SilenceRecorder(
+            agent_health=self.agent_health,
+            instance=self.rules.instance,
+            clock=self.unit_of_work.clock,
+        )
+        return sum([await self._sweep_bucket(bucket, kind, silence) for bucket, kind in pairs])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
+
+
+def waits_for_a_silent_agent_for_ever() -> AbstractContextManager[Any]:
+    return patch.object(Proceed, "_unserved", lambda self, draft: [])
+
+
+def probes_a_silent_agent_with_every_order() -> AbstractContextManager[Any]:
+    return _Both(
+        patch.object(admission, "requests_from", closed_until),
+        patch.object(admission, "silence_of", lambda *_: None),
+    )
+
+
+def probes_a_silent_agent_without_a_pause() -> AbstractContextManager[Any]:
+    return patch.object(admission, "requests_from", closed_until)
+
+
+def undoes_what_a_silent_agent_leaves() -> AbstractContextManager[Any]:
+    def give_up_unbegun(step, now, cause):
+        return verbs.fail(step, cause)
+
+    return patch.object(verbs, "give_up_unbegun", give_up_unbegun)
 
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
@@ -1314,6 +1345,13 @@ SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
     "SUP-3 charges a first attempt whose reply may wait": (charges_a_reply_that_waits, UNANSWERED),
     "SUP-9 sends what no agent begins for ever": (sends_for_ever, NOT_BEGUN),
     "SUP-9 undoes the order, since no agent began": (undoes_what_no_agent_began, NOT_BEGUN),
+    "SUP-9 waits for a silent agent for ever": (waits_for_a_silent_agent_for_ever, SILENT_OPTIONAL),
+    "SUP-9 undoes what a silent agent leaves": (undoes_what_a_silent_agent_leaves, SILENT),
+    "SUP-10 probes a silent agent with every order": (
+        probes_a_silent_agent_with_every_order,
+        SILENT,
+    ),
+    "SUP-10 probes a silent agent without a pause": (probes_a_silent_agent_without_a_pause, SILENT),
     "SUP-3 charges what nobody has begun": (charges_what_nobody_has_begun, NOT_BEGUN),
     "SUP-3 charges nobody for what was begun": (charges_what_was_begun_to_nobody, UNANSWERED),
     "SUP-3 says what it begins once it is done": (says_what_it_begins_once_it_is_done, UNANSWERED),

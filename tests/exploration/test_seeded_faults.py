@@ -46,7 +46,9 @@ DRIFTS = {
     "the supervisor counts otherwise": lambda: a_rule_changed(
         "recover", lambda order, now, health: None
     ),
-    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, capacity: None),
+    "the scheduler waits": lambda: a_rule_changed(
+        "claim", lambda order, now, capacity, silent: None
+    ),
     "an agent has longer": lambda: patch.object(
         prospects,
         "what_comes",

@@ -31,7 +31,11 @@ ALLOWED = timedelta(seconds=8)
 MARGIN = timedelta(seconds=1)
 TOLERANCE = timedelta(seconds=1)
 COOLDOWN = timedelta(seconds=60)
+PROBES = 5
+"""At most so many requests go to an agent that is away before orders are given up."""
 LONGEST_UPGRADE = timedelta(days=1)
+MAX_SILENCE = timedelta(seconds=60)
+"""How long orders wait for a silent agent where there may be one."""
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "submission": ("submission",),
     "wake": ("scheduler-1", "scheduler-2"),
@@ -360,6 +364,8 @@ class WorldOf:
     """
     forgets: bool = False
     """Whether the service forgets a key soon after an attempt with it has timed out."""
+    away: bool = False
+    """Whether no agent takes a request before somebody starts it again, which may happen at any moment, or never."""
     broken: tuple[str, ...] = ()
     """The instances of agents whose circuits may open, each for itself, and then never close."""
     hangs: bool = False
@@ -402,6 +408,7 @@ class WorldOf:
             "the service accepts, and does it later" if self.accepts else "",
             "the service answers over its link" if self.callbacks else "",
             "the service forgets keys" if self.forgets else "",
+            "the agents are away" if self.away else "",
             f"{' and '.join(self.broken)} may break" if self.broken else "",
             "the service hangs" if self.hangs else "",
             "behind a gateway" if self.gateway else "",
@@ -435,6 +442,7 @@ class WorldOf:
             only=self.only,
             may_open=frozenset(self.broken or (self.agents if self.circuits else ())),
             broken=frozenset(self.broken),
+            away=frozenset(self.agents if self.away else ()),
             order_id=ORDER_ID,
             others=(BESIDE_ID,) if self._second() else (),
             shared=bool(self._second() or self.neighbours),
@@ -478,12 +486,22 @@ class WorldOf:
         """
         if self.broken:
             return sum(map(interval_after, range(1, self.faults + 1)), timedelta())
+        if self.away:
+            return 2 * sum(map(self._silence, workflow.steps), timedelta())
         waits = [self._wait(step) for step in workflow.steps if step.is_external]
         ways = [self._way(step) for step in workflow.steps if not step.is_external]
         time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())
         later = BEGINS - NOW if self.later else timedelta()
         later += LONGEST_UPGRADE if self.takes_out else timedelta()
         return time + sum(waits, later)
+
+    def _silence(self, step: StepDefinition) -> timedelta:
+        """How long a step may take at an agent that is away: until it is given up, after each rest anew.
+
+        The last request may go out just before that, and so may the first one that is taken.
+        """
+        times = 1 + self._cooldowns(step)
+        return times * (MAX_SILENCE + 2 * self._try(step)) + (times - 1) * COOLDOWN
 
     def _wait(self, step: StepDefinition) -> timedelta:
         """How long an answer from outside may take: each time that it is asked for, nobody answers."""
@@ -522,6 +540,8 @@ class WorldOf:
             (step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps
         )
         ways = 2 if any(step.compensation for step in steps) else 1
+        if self.away:  # each pause is longer than the one before, so these are few
+            return ways * PROBES * max(1 + self._cooldowns(step) for step in steps)
         more = self.busy + self.accepts + self._spared()
         return 1 + (ways * (failures + more) + self.faults) * (1 + self.acts)
 
@@ -544,7 +564,11 @@ class WorldOf:
     def running(self) -> AbstractContextManager[None]:
         """While this lasts, the services do one thing after another, quietly."""
         page = 2 if self._second() else 1  # so that a sweep of all orders has two pages
-        return running(page=page, may_pass_over=lambda order_id: order_id == GARBAGE_ID)
+        return running(
+            page=page,
+            may_pass_over=lambda order_id: order_id == GARBAGE_ID,
+            records_silence=self.away,
+        )
 
     def deployed(self) -> Deployment:
         """What is explored."""
@@ -592,6 +616,7 @@ class WorldOf:
             behind_gateway=self.gateway,
             hangs=self.hangs,
             either_way=self.either_way,
+            records_silence=self.away,
         )
 
     def _agent(self, name: str) -> AgentDefinition:
@@ -629,6 +654,7 @@ class WorldOf:
                 "reply_to_prefix": "status-",
                 "failure_threshold": self.threshold,
                 "max_unbegun_attempts": self.unbegun,
+                "max_silence_seconds": MAX_SILENCE.total_seconds(),
                 "unknown_name_max_deliveries": 1,
                 "notice_tries": 1,
             },
@@ -670,6 +696,11 @@ REROUTED = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup")
 RESTED = WorldOf(faults=1, threshold=1, workflow=RESTING)
 THREE_STEPS = WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE)
 TWO_STEPS = WorldOf(faults=1, workflow=PAIR, alone=True)
+SILENT = WorldOf(workflow=ONE, beside=PLAIN, away=True, alone=True)
+"""The rule of one order is the undo, and no agent takes the requests."""
+SILENT_RESTS = WorldOf(workflow=RESTING, away=True, alone=True)
+SILENT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, away=True, alone=True)
+SILENT_OPTIONAL = WorldOf(workflow=WITHOUT_ONE, away=True, alone=True)
 UNANSWERED = WorldOf(faults=1, threshold=1, answered=False)
 CLOCKS_DIFFER = WorldOf(faults=1, alone=True, clocks=(("supervisor-1", HALF), ("agent-1", -HALF)))
 CLOCKS_DIFFER_BACK = WorldOf(
@@ -1043,7 +1074,9 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     ONE_INSTANCE_BREAKS: ("AGT-8",),
     ELSEWHERE: ("AGT-3",),
     KILLED: ("SUP-3",),
-    NOT_BEGUN: ("SUP-9",),
+    NOT_BEGUN: (),
+    SILENT: ("SUP-9", "SUP-10"),
+    SILENT_RESTS: (),
     NOT_NEEDED: ("SCH-14",),
     LATER: ("SCH-15", "OPR-2"),
     WITHOUT: ("SCH-13",),
@@ -1071,6 +1104,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     ANSWER_CANCELLED: ("ANS-4",),
     CANNOT_BE_JUDGED: (),
     FOR_A_TIME: ("SUB-9",),
+    SILENT_CANCELLED: (),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -1083,6 +1117,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     REMINDED: (),
     RESTS_CANCELLED: (),
     HELD_BACK: (),
+    SILENT_OPTIONAL: (),
     SETTLES_DONE: ("UND-2",),
     STARTS_BESIDE: ("SCH-10",),
     JUDGED_ONCE: (),
@@ -1216,6 +1251,8 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "scheduler-2 takes the reply",
         "scheduler-1: commits “processed”",
     ),
+    "SUP-9": ("commits “failed”", "commits “processed”", "is started again"),
+    "SUP-10": ("records that payment is silent", "is started again"),
     "SCH-1": (
         "scheduler-1: goes from the last to the first",
         "supervisor-1: goes from the last to the first",
@@ -1272,7 +1309,6 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     ),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
-    "SUP-9": ("the request is lost", "commits “failed”"),
     "OPR-11": ("the store is lost, and restored from the copy", "commits “processed”"),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “requeued”"),
     "SUP-3": (

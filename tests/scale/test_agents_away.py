@@ -8,7 +8,7 @@ from engine.decisions.transitions import HistoryEntry
 from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import QueueRefusedError
 from engine.domain.statuses import ProcessState
-from scheduler.admission.adaptive import PROBE_REQUESTS
+from engine.storage.agent_health import PROBE_REQUESTS
 from tests.support.builders import answer_to, orders, seconds, some, steps, transition
 from tests.support.scale import both_sizes, in_soak
 from tests.support.scheduling import Scheduling, Working, only

@@ -10,7 +10,7 @@ import pytest
 
 from engine.domain.keys import buckets
 from engine.domain.submitted_order import Priority
-from scheduler.admission.adaptive import PROBE_REQUESTS
+from engine.storage.agent_health import PROBE_REQUESTS
 from scheduler.admission.admission import REFRESH_INTERVAL
 from scheduler.admission.claim_queue import NORMAL_PRIORITY_SHARE
 from scheduler.service import WAKE_UP_TIME

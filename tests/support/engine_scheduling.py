@@ -44,6 +44,7 @@ def scheduler(*definitions, **changes):
         "agents": {offering.name: offering for offering in agents},
         "clock_tolerance": TOLERANCE,
         "version_overlap": HOUR,
+        "max_silence": HOUR,
     }
     return Scheduler(**own | changes)
 

@@ -10,6 +10,7 @@ from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
 from tests.support.builders import (
     LONGEST_UPGRADE,
+    MAX_SILENCE,
     MAX_UNBEGUN,
     NOW,
     PAYLOAD,
@@ -64,6 +65,7 @@ class Case:
             providers=PROVIDERS,
             clock_tolerance=TOLERANCE,
             version_overlap=LONGEST_UPGRADE,
+            max_silence=MAX_SILENCE,
         )
 
     def took(self, change):

@@ -40,6 +40,7 @@ VALUES = {
     "UNKNOWN_NAME_MAX_DELIVERIES": "17",
     "MIXED_VERSION_SECONDS": "65",
     "NOTICE_TRIES": "18",
+    "MAX_SILENCE_SECONDS": "66",
     "PENDING_ALERT_SECONDS": "63",
     "SWEEP_ALERT_SECONDS": "64",
     "RETENTION_DAYS": "19",
@@ -222,6 +223,8 @@ def test_every_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert (len(terms.buckets), submission.unknown_name_max_deliveries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.engine.unread, app.operations.orders.acting)
     assert {rules.version_overlap for rules in left_to_newer} == {timedelta(seconds=65)}
+    by_silence = (scheduler.rules, scheduler.admission, app.operations.orders.acting)
+    assert {rules.max_silence for rules in by_silence} == {timedelta(seconds=66)}
     assert scheduler.rules.clock_tolerance == app.engine.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     capacity = scheduler.admission.capacity
@@ -352,6 +355,7 @@ TOO_MUCH = {
     "CIRCUIT_ORDERS": "1001",
     "CLOCK_TOLERANCE_SECONDS": "61",
     "MIXED_VERSION_SECONDS": "1e12",
+    "MAX_SILENCE_SECONDS": "0",
     "PENDING_ALERT_SECONDS": "inf",
     "SWEEP_ALERT_SECONDS": "nan",
 }

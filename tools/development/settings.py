@@ -45,6 +45,7 @@ def app_settings(
         "STALL_DETECTOR_SCHEDULE": "*/5 * * * * *",
         "NOTIFY_SCHEDULE": "*/5 * * * * *",
         "ALERT_INTERVAL_SECONDS": "60",
+        "MAX_SILENCE_SECONDS": "600",
         "PENDING_ALERT_SECONDS": "120",
         "SWEEP_ALERT_SECONDS": "60",
         "PUBLIC_URL": f"http://{HOST}:{ports.http_port}",

@@ -29,20 +29,21 @@ export const isLate = ({ lastSweep }) => !lastSweep || now() - Date.parse(lastSw
 /** How many messages could not be read. */
 export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, count) => sum + count, 0);
 
+function circuit({ openUntil, unresponsiveSince }) {
+  if (unresponsiveSince)
+    return badge(LOOK.wrong, text("console.system.silent-since", { since: clock(unresponsiveSince) }));
+  if (isOpen({ openUntil })) return badge(LOOK.wrong, text("console.system.open-until", { until: clock(openUntil) }));
+  return badge(LOOK.well, text("console.system.closed"));
+}
+
 export function agents({ agents: all }) {
   if (!all.length) return h("p", { class: "muted" }, text("console.system.no-agent"));
-  const row = ({ agent, instance, at: reportedAt, running, rate, openUntil }) =>
+  const row = ({ agent, instance, at: reportedAt, running, rate, openUntil, unresponsiveSince }) =>
     h(
       "tr",
       { key: agent + instance },
       cell("agent", null, h("strong", null, agent)),
-      cell(
-        "circuit",
-        null,
-        isOpen({ openUntil })
-          ? badge(LOOK.wrong, text("console.system.open-until", { until: clock(openUntil) }))
-          : badge(LOOK.well, text("console.system.closed")),
-      ),
+      cell("circuit", null, circuit({ openUntil, unresponsiveSince })),
       cell("calls", null, running),
       cell("rate", null, rate === null ? "" : text("console.system.rate", { rate: rate.toFixed(1) })),
       cell("reported", { class: "muted" }, rich("console.system.reported", { ago: since(reportedAt), instance })),

@@ -12,6 +12,7 @@ from testkit.exploration.laws import (
     records,
     services,
     side_by_side,
+    silence,
     work_index,
 )
 
@@ -24,5 +25,6 @@ __all__ = [
     "records",
     "services",
     "side_by_side",
+    "silence",
     "work_index",
 ]

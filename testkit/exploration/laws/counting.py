@@ -67,6 +67,8 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
     mended = again and transition.entry.actor.startswith("operator/")
     afresh = mended or (goes_back(after) and not goes_back(before))
     expiries = 0 if afresh else expiries_of(before) + bool(charged)
+    if not charged and after.counts.cooldowns > before.counts.cooldowns:  # nobody began it (SUP-9)
+        expiries = after.rules.threshold * (before.counts.cooldowns + 1)
     demand(
         expiries_of(after) == expiries,
         f"{after.name} counts {expiries_of(after)} expiries, and had {expiries}",

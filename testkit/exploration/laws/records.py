@@ -9,6 +9,7 @@ from engine.declarations.workflow import StepDefinition
 from engine.domain import orders
 from engine.domain.effects import Doubt
 from engine.domain.events import (
+    Claimed,
     ExternalEventRecorded,
     SkippedByCondition,
     StepStarted,
@@ -77,6 +78,7 @@ def handled_by_one(world: World, order: OrderAggregate) -> None:
     waits = any(step.is_external for step in order.steps)
     held: bool | None = False
     for entry in world.history():
+        held = True if _claims_and_gives_back(entry) else held
         if held is not None and (entry.event == "claimed" or entry.event in GIVES_BACK):
             whose = "a scheduler" if held else "nobody"
             demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
@@ -92,6 +94,12 @@ def handled_by_one(world: World, order: OrderAggregate) -> None:
         locked == (handler if working else None),
         f"{order.state} and at work: {working}, but LockedBy is {locked}",
     )
+
+
+def _claims_and_gives_back(entry: HistoryEntry) -> bool:
+    """Whether one claim takes the order and gives it back, since its step cools down (SUP-9)."""
+    takes = any(isinstance(event, Claimed) for event in entry.events)
+    return takes and entry.event in GIVES_BACK
 
 
 def _is_of_people(entry: HistoryEntry) -> bool:

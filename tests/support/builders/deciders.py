@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from bench.workflows import MEASURED
+from engine.decisions.proceed import NO_SILENT_AGENTS
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.events import (
     Claimed,
@@ -28,6 +29,7 @@ from supervisor.rules import SupervisorRules
 from . import orders
 from .values import (
     LONGEST_UPGRADE,
+    MAX_SILENCE,
     NOW,
     ORDER_ID,
     PROVIDERS,
@@ -77,8 +79,9 @@ class Rules(SchedulerRules):
         order: OrderAggregate,
         now: datetime,
         capacity: Mapping[str, Sequence[str]] = SOMEWHERE,
+        silent: Mapping[str, datetime] = NO_SILENT_AGENTS,
     ) -> Any:
-        return super().claim(order, now, capacity)
+        return super().claim(order, now, capacity, silent)
 
     def receive(
         self,
@@ -116,6 +119,7 @@ scheduler = Rules(
     providers=PROVIDERS,
     clock_tolerance=TOLERANCE,
     version_overlap=LONGEST_UPGRADE,
+    max_silence=MAX_SILENCE,
 )
 other_scheduler = replace(scheduler, instance="s2")
 supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE, max_unbegun_attempts=MAX_UNBEGUN)
@@ -128,6 +132,7 @@ acting_rules = ActingRules(
     clock_tolerance=TOLERANCE,
     offers={"payment": ("payment", "payment-backup")},
     version_overlap=LONGEST_UPGRADE,
+    max_silence=MAX_SILENCE,
 )
 
 

@@ -11,6 +11,7 @@ TIMEOUT = timedelta(seconds=5)
 TOLERANCE = timedelta(seconds=1)
 THRESHOLD = 3
 LONGEST_UPGRADE = timedelta(days=1)
+MAX_SILENCE = timedelta(hours=1)
 
 COOLDOWN = timedelta(seconds=60)
 DEFAULTS = StepDefaults(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)

@@ -10,20 +10,21 @@ from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
 from engine.storage.agent_health import (
     FRESH,
+    PROBE_REQUESTS,
     SILENCE,
     AgentHealth,
     AgentHealthLog,
     closed_until,
     unresponsive_since,
 )
-from scheduler.admission.adaptive import PROBE_REQUESTS, AdaptiveLimit
+from scheduler.admission.adaptive import AdaptiveLimit
 from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL, Admission
 from scheduler.admission.claim_queue import ANNOUNCED_FOR, Candidate
 from scheduler.admission.health import health_from_reply
 from scheduler.admission.open_requests import OpenRequests
 from scheduler.admission.policy import Capacity, FixedLimit
 from testkit.memory import of_columns
-from tests.support.builders import NOW, answer, seconds
+from tests.support.builders import MAX_SILENCE, NOW, answer, seconds
 from tests.support.scheduling import FIRST
 
 ADAPTIVE = AdaptiveLimit()
@@ -31,6 +32,8 @@ MOST = 200
 CAPACITY = Capacity(most=MOST, first=FIRST, allowance=seconds(10))
 health = partial(AgentHealth, agent="first", instance="a", at=NOW)
 opened = partial(health, open_until=NOW + seconds(60))
+PROBED = {"at": NOW - seconds(15), "unresponsive_since": NOW - seconds(45)}
+"""The record of a silent agent that may get the next requests now."""
 
 
 def limit(reports, capacity=CAPACITY, policy=ADAPTIVE):
@@ -39,6 +42,7 @@ def limit(reports, capacity=CAPACITY, policy=ADAPTIVE):
         offers={"payment": ("first",)},
         capacity={"first": capacity},
         policy=policy,
+        max_silence=MAX_SILENCE,
         clock=lambda: NOW,
     )
     admission.begin_refresh()
@@ -99,8 +103,19 @@ def limit(reports, capacity=CAPACITY, policy=ADAPTIVE):
         ),
         pytest.param(
             [health(instance="v", unresponsive_since=NOW - seconds(60))],
+            0,
+            id="found silent just now",
+        ),
+        pytest.param([health(instance="v", **PROBED)], PROBE_REQUESTS, id="its pause is over"),
+        pytest.param(
+            [health(instance="v", **PROBED), health(rate=6.0, at=NOW - seconds(61))],
             PROBE_REQUESTS,
-            id="silent since it was asked",
+            id="it worked before it was silent",
+        ),
+        pytest.param(
+            [health(instance="v", **PROBED), health(rate=6.0)],
+            PROBE_REQUESTS + 18,
+            id="it has reported since",
         ),
     ],
 )
@@ -123,6 +138,8 @@ def test_no_limit_is_more_than_what_is_declared():
         pytest.param([health(rate=0.1)], MOST, id="it is slow"),
         pytest.param([opened()], 0, id="its circuit is open"),
         pytest.param([health(paused_until=NOW + seconds(9))], 0, id="its service asks for it"),
+        pytest.param([health(unresponsive_since=NOW - seconds(60))], 0, id="it is silent"),
+        pytest.param([health(**PROBED)], PROBE_REQUESTS, id="it is silent, and its pause is over"),
     ],
 )
 def test_a_fixed_limit_follows_no_rate_and_is_none_while_the_agent_makes_no_calls(
@@ -175,7 +192,13 @@ class Believing(Admission):
         self.now = NOW
         offers = {"payment": ("first", "second"), "stock": ("third",)}
         capacity = dict.fromkeys(("first", "second", "third"), CAPACITY)
-        super().__init__(offers=offers, capacity=capacity, policy=ADAPTIVE, clock=lambda: self.now)
+        super().__init__(
+            offers=offers,
+            capacity=capacity,
+            policy=ADAPTIVE,
+            max_silence=MAX_SILENCE,
+            clock=lambda: self.now,
+        )
 
     def look(self, running=(), waiting=(), reports=AT_WORK):
         """See these orders run, each at the agents named behind it, and these wait."""
@@ -602,3 +625,83 @@ def test_of_a_bucket_that_cannot_be_reached_the_last_look_counts(admission):
     admission.refresh([], [], [], unseen={"b01"})
     assert "stock" not in admission.capacity_for()
     assert len(admission.fill()) == 2 * SLOTS
+
+
+# Silent agents
+
+LONG_AGO = NOW - MAX_SILENCE - seconds(1)
+
+
+def silent(agent, since=LONG_AGO, at=NOW):
+    return health(agent=agent, instance="v", at=at, unresponsive_since=since)
+
+
+def waiting(*since, needs="payment"):
+    return [
+        Candidate(order_id=f"o{number}", needs=needs, since=time)
+        for number, time in enumerate(since)
+    ]
+
+
+def looked(*reports, since=(LONG_AGO, LONG_AGO, NOW)):
+    """A process that has seen these reports, and orders that have waited since these times."""
+    admission = Believing()
+    admission.now = NOW - REFRESH_INTERVAL
+    admission.look(waiting=waiting(*since), reports=[])
+    admission.add_reports(reports)
+    return admission
+
+
+@pytest.mark.proves("SUP-9")
+def test_an_order_that_has_waited_too_long_for_silent_agents_is_taken_without_a_slot():
+    """Its claim gives it up; an order that waits for less is left alone."""
+    admission = looked(silent("first"), silent("second"))
+    assert admission.silent_agents() == {"first": LONG_AGO, "second": LONG_AGO}
+    assert not admission.is_served("payment")
+    assert taken(admission) == ["o0", "o1"]
+    assert admission.open_requests.agents_of("o0") == []
+
+
+@pytest.mark.proves("SUP-9")
+@pytest.mark.parametrize(
+    "reports",
+    [
+        pytest.param([silent("first"), silent("second", NOW - MAX_SILENCE)], id="not for so long"),
+        pytest.param([silent("first"), opened(agent="second")], id="one is closed"),
+        pytest.param(
+            [silent("first"), silent("second"), health(agent="second", paused_until=NOW)],
+            id="one has reported since",
+        ),
+    ],
+)
+def test_no_order_is_given_up_while_one_of_its_agents_is_not_silent_for_too_long(reports):
+    """Then it waits for a slot at that one."""
+    admission = looked(*reports)
+    assert admission.is_served("payment")
+    found = [admission.open_requests.agents_of(order_id) for order_id in taken(admission)]
+    assert [] not in found
+
+
+@pytest.mark.proves("SUP-9", "FLT-7")
+def test_no_order_is_given_up_by_old_reports():
+    """While the table of the agents is away, an agent may have reported."""
+    admission = looked(silent("first"), silent("second"))
+    admission.begin_refresh()
+    admission.refresh([], waiting(LONG_AGO), None)
+    assert admission.silent_agents() == {}
+    assert taken(admission) == []
+
+
+@pytest.mark.proves("SUP-9", "SUP-10")
+def test_a_refresh_that_finds_no_silence_ends_it():
+    """The agent has reported, and another process has removed the record; the report is old by now."""
+    admission = looked(silent("first"), silent("second"))
+    admission.look(waiting=waiting(LONG_AGO), reports=[])
+    assert admission.silent_agents() == {}
+    assert admission.capacity_for()["payment"] == ["first", "second"]
+
+
+def test_a_capability_that_no_agent_offers_is_not_served():
+    """An order that needs it may be given up (FLT-12)."""
+    assert not looked().is_served("unheard-of")
+    assert looked().is_served("payment")

@@ -8,21 +8,23 @@ from unittest.mock import patch
 import pytest
 
 from bootstrap.engine import REQUESTS_PER_CALL
-from engine.decisions.transitions import HistoryEntry
+from engine.decisions.transitions import HistoryEntry, NotClaimed
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.attempts import NotAttemptedReason
+from engine.domain.causes import Code
 from engine.domain.errors import ConflictError
 from engine.domain.keys import bucket_of, buckets
 from engine.domain.messages import OrderReady, decode
 from engine.domain.orders import InError, Processed, Processing
 from engine.domain.states import UnderWay
-from engine.domain.statuses import Outcome
+from engine.domain.statuses import NotClaimable, Outcome
 from engine.domain.submitted_order import Priority
+from engine.storage.agent_health import PROBE_REQUESTS
 from engine.storage.bucket_reader import PAGE
 from engine.storage.tables import entity
-from scheduler.admission.adaptive import PROBE_REQUESTS
 from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL
 from scheduler.admission.policy import Capacity
+from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
 from tests.support.away import away
@@ -41,6 +43,8 @@ from tests.support.builders import (
     transition,
 )
 from tests.support.scheduling import FIRST, Scheduling, only, step
+
+HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
@@ -437,14 +441,43 @@ async def test_that_an_agent_was_silent_is_forgotten_once_it_has_spoken(world):
     assert [report.instance for report in await world.agent_health.since(NOW)] == ["1"]
 
 
-@pytest.mark.proves("AGT-10", "WRK-2")
+@pytest.mark.proves("AGT-10", "WRK-2", "SUP-10")
 async def test_an_agent_that_is_silent_gets_a_few_requests_only(world):
-    """Of all who look together; enough to find out whether it works again."""
+    """After a pause, of all who look together; enough to find out whether it works again."""
     await recorded(world, 20)
     await world.tell("payment", "supervisor", unresponsive_since=world.now - seconds(60))
-    for name in ("one", "other"):
-        await world.instance(name).poll()
+    instances = [world.instance(name) for name in ("one", "other")]
+    for instance in instances:
+        await instance.poll()
+    assert world.requests() == []
+    world.now += seconds(30)
+    for instance in instances:
+        await instance.poll()
     assert len(world.requests()) == PROBE_REQUESTS
+
+
+@pytest.mark.proves("SUP-9")
+async def test_orders_that_have_waited_too_long_for_a_silent_agent_are_given_up(world):
+    """Each order that has waited for less waits on, without a change."""
+    one = world.instance("one")
+    old, new = await world.record(since=world.now - 2 * HOUR), await world.record()
+    await world.tell("payment", "supervisor", unresponsive_since=world.now - 2 * HOUR)
+    await one.poll()
+    assert world.requests() == []
+    assert (await world.load(old)).outcome is Outcome.FAILED
+    assert (await world.load(old)).cause.code is Code.NO_AGENT_BEGAN
+    assert len(await world.store.history(new)) == 1
+
+
+@pytest.mark.proves("SUP-9", "SCH-1")
+async def test_an_order_that_is_not_given_up_is_passed_over_for_a_moment(world):
+    """Its own agent is silent for long, and the order was changed since it was seen to wait."""
+    one = world.instance("one")
+    order_id = await world.record(since=world.now - 2 * HOUR)
+    await world.tell("payment", "supervisor", unresponsive_since=world.now - 2 * HOUR)
+    with patch.object(SchedulerRules, "claim", return_value=NotClaimed(NotClaimable.NO_CAPACITY)):
+        await one.poll()
+    assert one.admission.claim_queue.is_skipped(order_id, "payment")
 
 
 # Messages about what is not there, and what fails beside them

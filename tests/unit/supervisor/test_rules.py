@@ -18,6 +18,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
+from supervisor.rules import FOUND_WITHIN
 from tests.support.acting import alerts_of, resubmit
 from tests.support.builders import (
     MAX_UNBEGUN,
@@ -453,3 +454,13 @@ def test_a_step_that_expires_after_the_undo_was_requested_is_undone_whoever_bega
     assert step.counts.failures == 0
     assert change.after.failures == len(health)
     assert decode(OrderReady, change.messages[0].body).steps == ("payment",)
+
+
+@pytest.mark.proves("SUP-9", "SUP-10")
+def test_time_for_which_nobody_looked_is_no_silence():
+    """The whole app may have been away, or its orders were restored from a copy."""
+    order = claimed()
+    in_time = timed_out(order) + FOUND_WITHIN / 2
+    assert [*supervisor.unresponsive_agents(order, in_time, ())] == [("payment", NOW)]
+    late = timed_out(order) + FOUND_WITHIN
+    assert [*supervisor.unresponsive_agents(order, late, ())] == [("payment", late - TIMEOUT)]

@@ -13,7 +13,7 @@ from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import OrderReady
 from engine.domain.statuses import ProcessState
-from engine.storage.agent_health import AgentHealth, AttemptFault
+from engine.storage.agent_health import LONGEST_PROBE_PAUSE, AgentHealth, AttemptFault
 from testkit.memory import MemoryLease
 from tests.support.away import away
 from tests.support.builders import (
@@ -265,7 +265,7 @@ async def test_while_reports_of_agents_cannot_be_read_no_attempt_is_charged(worl
 async def test_that_an_agent_is_silent_is_one_alert_for_the_agent(world):
     """Not for each order, bucket or page; and since the first of them was asked."""
     ids = await unheard(world, PAGE + 1, "b03", "b05")
-    world.now += seconds(60)
+    world.now += seconds(30)
     health = world.app.engine.agent_health
     with patch.object(health, "publish", AsyncMock(wraps=health.publish)) as publish:
         await world.supervisor.sweep()
@@ -285,6 +285,21 @@ async def unheard(world, count, *buckets):
     return ids
 
 
+@pytest.mark.proves("SUP-10")
+async def test_a_silent_agent_is_recorded_before_its_orders_are_given_back(world):
+    """The wake-ups of the orders would lead to the next requests otherwise."""
+    await unheard(world, 3, "b03", "b05")
+    world.now += seconds(30)
+    known = []
+
+    async def send(messages):
+        known.append(await silences(world))
+
+    with patch.object(world.app.engine.adapters.bus, "send", send):
+        await world.supervisor.sweep()
+    assert known == [[("payment", NOW)]] * 6
+
+
 @pytest.mark.proves("SUP-3", "AGT-10")
 async def test_an_agent_is_silent_since_its_first_request(world):
     """However often it is asked again, what was said before is replaced, by whoever says it."""
@@ -296,6 +311,7 @@ async def test_an_agent_is_silent_since_its_first_request(world):
         world.now += LEASE
         await supervised_by.sweep()
         assert await silences(world) == [("payment", NOW)]
+        world.now += LONGEST_PROBE_PAUSE
         await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
         assert (await world.order()).process_state is ProcessState.PROCESSING
     assert (await world.order()).failures == 0

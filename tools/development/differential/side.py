@@ -117,7 +117,9 @@ class Side:
 
     def claim(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | NotClaimed:
         """Let a scheduler claim the order."""
-        return self._scheduler(move["by"]).claim(before, now, move["room"])
+        times: Json = move.get("silent", {})
+        silent = {agent: datetime.fromisoformat(since) for agent, since in times.items()}
+        return self._scheduler(move["by"]).claim(before, now, move["room"], silent)
 
     def receive(
         self, before: OrderAggregate, move: Json, now: datetime
@@ -219,6 +221,7 @@ class Side:
                 callback_urls=self._callback_urls,
                 clock_tolerance=self._settings["tolerance"],
                 version_overlap=self._settings["longest_upgrade"],
+                max_silence=self._settings["max_silence"],
             )
         return self._rules[instance]
 

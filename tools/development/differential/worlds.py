@@ -51,7 +51,13 @@ def world(name: str, *steps: Json, agents: Sequence[Json] = (), **more: Any) -> 
         "workflows": [{"name": name, "steps": steps}],
         "agents": agents or [agent()],
         "threshold": 2,
-        "seconds": {"timeout": 8, "tolerance": 1, "cooldown": 60, "longest_upgrade": 3600},
+        "seconds": {
+            "timeout": 8,
+            "tolerance": 1,
+            "cooldown": 60,
+            "longest_upgrade": 3600,
+            "max_silence": 3600,
+        },
         "submission": {},
         **more,
     }

@@ -14,9 +14,9 @@ from engine.decisions.requests import (
 from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
-from engine.domain.causes import Code, step_failed
+from engine.domain.causes import Cause, Code, step_failed
 from engine.domain.derive import changed
-from engine.domain.effects import Answered, Done, InDoubt, NotDone, UndoInDoubt
+from engine.domain.effects import Answered, Done, InDoubt, NotDone, NothingSent, UndoInDoubt
 from engine.domain.errors import InputFault
 from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
@@ -25,8 +25,10 @@ from engine.domain.states import (
     BackingOff,
     Completed,
     ConditionPending,
+    CoolingDown,
     Deferred,
     Failed,
+    NothingToUndo,
     RequestCancelled,
     Running,
     Scheduled,
@@ -501,3 +503,120 @@ def test_no_claim_undoes_an_order_on_which_an_agent_works_or_that_is_on_hold():
     runs = in_doubt(Running(LATER), name="b")
     assert claimed(ASKS, runs) == NotClaimed(NotClaimable.RUNS)
     assert claimed(ASKS, hold=Hold("grace", "look", NOW)) == NotClaimed(NotClaimable.HELD)
+
+
+# Silent agents (SUP-9)
+
+LONG_AGO = NOW - HOUR - TOLERANCE
+AT_THE_BANK = ("bank", "bank-2", "other-bank")
+SILENT = dict.fromkeys(AT_THE_BANK, LONG_AGO)
+
+
+def waited(*steps, silent=SILENT, since=LONG_AGO, capacity=None, by=None, **changes):
+    """The claim of an order that has waited since then, while agents are silent."""
+    it = order(*steps, ready_since=since, **changes)
+    return claim(changed(it, it, NOW), NOW, capacity or {}, by or scheduler(), silent)
+
+
+def no_agent(attempts=0):
+    return Cause(Code.NO_AGENT_BEGAN, {"step": "pay", "agent": "bank", "attempts": attempts})
+
+
+@pytest.mark.parametrize(
+    ("rules", "state", "outcome"),
+    [
+        ({}, Failed(no_agent()), Outcome.FAILED),
+        (
+            {"on_failure": OnFailure.UNDO},
+            Failed(no_agent(), operator_decides=True),
+            Outcome.FAILED,
+        ),
+        ({"on_failure": OnFailure.CONTINUE}, Skipped(SkipReason.FAILED, no_agent()), None),
+        (
+            {"max_cooldowns": 1, "cooldown": HOUR},
+            CoolingDown(LATER, no_agent(), LATER + TIMEOUT),
+            None,
+        ),
+    ],
+)
+def test_a_step_whose_agents_are_silent_for_too_long_is_given_up_by_its_rule(rules, state, outcome):
+    """The undo alone does not apply: a dead agent must not undo thousands of orders."""
+    next_version = waited(step(**rules))
+    assert only_step(next_version).state == state
+    assert next_version.after.outcome is outcome
+    assert [message for message in next_version.messages if "bank" in message.queue] == []
+
+
+def test_a_step_that_was_never_sent_is_in_no_doubt_and_one_in_doubt_stays_so():
+    """An operator may have the first one done again by a resubmit, whatever the service knows."""
+    assert only_step(waited(step())).effect == NothingSent()
+    assert only_step(waited(in_doubt(Waiting(NOT_BEGUN)))).effect == InDoubt(key=KEY)
+
+
+WAITS = {
+    "the order has waited for less": {"since": LONG_AGO + TOLERANCE},
+    "an agent is silent for less": {"silent": SILENT | {"bank-2": NOW - HOUR}},
+    "an agent is not silent": {"silent": {"bank": LONG_AGO, "bank-2": LONG_AGO}},
+    "nobody is silent": {"silent": {}},
+}
+
+
+@pytest.mark.parametrize("why", WAITS)
+def test_a_step_waits_for_as_long_as_not_all_of_its_agents_are_silent_for_too_long(why):
+    """An agent that is full, paused or closed is not silent."""
+    assert waited(step(), **WAITS[why]) == NotClaimed(NotClaimable.NO_CAPACITY)
+
+
+def test_a_step_is_given_up_also_when_a_probe_request_could_be_sent():
+    """Otherwise an order whose own pauses are longer than those of the agent would never end."""
+    next_version = waited(step(), capacity={"bank": ("bank",)})
+    assert isinstance(only_step(next_version).state, Failed)
+
+
+def test_a_step_whose_time_has_not_come_is_not_given_up():
+    """A pause, a cooldown and a start time are respected."""
+    by = scheduler(definition(), definition("ship", capability="carrier"))
+    later, other = step(BackingOff(LATER, NOT_BEGUN)), step(name="ship", capability="carrier")
+    next_version = waited(later, other, by=by, capacity={"carrier": ("carrier",)})
+    assert next_version.after.step("pay") == later
+
+
+def test_of_a_step_in_doubt_the_agents_of_its_provider_decide():
+    """AGT-3: it may not go to another one, whether or not that is silent."""
+    silent = dict.fromkeys(("bank", "bank-2"), LONG_AGO)
+    doubtful = in_doubt(Waiting(NOT_BEGUN))
+    elsewhere = {"bank": ("other-bank",)}
+    assert isinstance(only_step(waited(doubtful, silent=silent, capacity=elsewhere)).state, Failed)
+    known = waited(doubtful, silent={"bank": LONG_AGO}, capacity=elsewhere)
+    assert known == NotClaimed(NotClaimable.NO_CAPACITY_AT_ITS_OWN)
+
+
+def test_an_undo_that_no_agent_begins_ends_incomplete():
+    """What it would take back may stand, so an operator is alerted."""
+    done = step(UndoPending(), effect=Done(key=KEY, result={}))
+    next_version = waited(done, direction=Direction.UNDO)
+    assert only_step(next_version).state == UndoFailed(no_agent())
+    assert next_version.after.state == InError(Outcome.UNDO_INCOMPLETE)
+
+
+def test_nothing_stands_of_an_undo_that_no_agent_begins_if_nothing_was_done():
+    """The order is undone."""
+    refused = step(UndoPending(), effect=NotDone(key=KEY))
+    next_version = waited(refused, direction=Direction.UNDO)
+    assert only_step(next_version).state == NothingToUndo(no_agent())
+    assert next_version.after.state == InError(Outcome.UNDONE)
+
+
+def test_a_step_is_given_up_beside_one_that_runs():
+    """SCH-12: the order ends when that is over."""
+    by = scheduler(definition(), definition("ship", capability="carrier"))
+    beside = running(name="ship", capability="carrier")
+    next_version = waited(step(), beside, by=by, state=Processing("scheduler-1"))
+    assert isinstance(next_version.after.step("pay").state, Failed)
+    assert next_version.after.state == Processing("scheduler-1")
+
+
+def test_a_condition_that_is_met_counts_for_a_step_that_is_given_up():
+    """Only a step that is needed fails; after a resubmit it starts."""
+    by = scheduler(definition(condition=lambda order, results: True))
+    assert only_step(waited(step(ConditionPending()), by=by)).state == Failed(no_agent())

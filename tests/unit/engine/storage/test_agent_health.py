@@ -1,15 +1,24 @@
-"""What the health rows of agents say (AGT-8, SUP-3)."""
+"""What the health rows say: who is overloaded (AGT-8, SUP-3), who is silent, and until when (SUP-10)."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from engine.storage.agent_health import (
     FORM,
+    LONGEST_PROBE_PAUSE,
+    OPERATOR,
     OVERLOAD_ORDERS,
+    SHORTEST_PROBE_PAUSE,
+    SILENCE,
     AgentHealth,
     AttemptFault,
     is_overloaded,
+    is_overruled,
+    requests_from,
+    silence_of,
+    unresponsive_since,
 )
 from tests.support.builders import NOW, TIMEOUT, seconds
 
@@ -101,3 +110,100 @@ def test_a_row_holds_the_times_in_few_characters():
     more = len(columns["Faults"]) - len(without["Faults"])
     assert more < 60
     assert timedelta(hours=2) == health.faults[0].timed_out_at[-1] - NOW
+
+
+# Silence
+
+report = partial(AgentHealth, agent="payment", instance="a", at=NOW)
+
+
+def silence(since, at=NOW, agent="payment", instance="supervisor"):
+    return AgentHealth(agent=agent, instance=instance, at=at, unresponsive_since=since)
+
+
+def pause(until, at=NOW):
+    return AgentHealth(
+        agent="payment", instance=OPERATOR, at=at, paused_until=until, paused_by="grace"
+    )
+
+
+@pytest.mark.proves("SUP-10")
+@pytest.mark.parametrize(
+    ("silent", "expected"),
+    [
+        (seconds(0), SHORTEST_PROBE_PAUSE),
+        (seconds(1.5), SHORTEST_PROBE_PAUSE),
+        (seconds(62), seconds(31)),
+        (seconds(200), seconds(100)),
+        (seconds(240), LONGEST_PROBE_PAUSE),
+        (timedelta(days=3), LONGEST_PROBE_PAUSE),
+    ],
+)
+def test_the_pause_before_the_next_probe_grows_with_the_silence(silent, expected):
+    """It follows from the two times of the record: no process remembers anything."""
+    assert silence(NOW - silent).next_probe == NOW + expected
+
+
+@pytest.mark.proves("SUP-10")
+def test_a_report_has_no_next_probe():
+    """Only a silent agent is probed."""
+    assert report().next_probe is None
+
+
+@pytest.mark.proves("SUP-9")
+def test_the_record_of_a_silent_agent_outlasts_the_longest_time_between_two_findings():
+    """While orders wait: a pause, an attempt of the longest time, a sweep and a poll."""
+    longest_attempt, sweep, poll = timedelta(minutes=4.5), seconds(60), seconds(30)
+    assert LONGEST_PROBE_PAUSE + longest_attempt + sweep + poll < SILENCE
+
+
+@pytest.mark.proves("SUP-10")
+def test_the_last_finding_counts():
+    """A former one may not have been removed; one of another agent, or an old one, is no finding."""
+    newest = silence(NOW - seconds(60), NOW - seconds(5))
+    rows = [
+        silence(NOW - seconds(60), NOW - seconds(50), instance="another"),
+        newest,
+        silence(NOW - seconds(90), NOW, agent="shipping"),
+        silence(NOW - 2 * SILENCE, NOW - SILENCE, instance="former"),
+    ]
+    assert silence_of(rows, "payment", NOW) == newest
+    assert unresponsive_since(rows, "payment", NOW) == NOW - seconds(60)
+    assert silence_of(rows, "inventory", NOW) is None
+
+
+@pytest.mark.proves("SUP-10", "OPR-9")
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        pytest.param(report(), True, id="the agent has reported since"),
+        pytest.param(report(at=NOW - seconds(60)), True, id="it reported at that moment"),
+        pytest.param(report(at=NOW - seconds(61)), False, id="it reported before"),
+        pytest.param(report(agent="shipping"), False, id="another agent has reported"),
+        pytest.param(pause(NOW + seconds(60)), True, id="an operator pauses it"),
+        pytest.param(pause(NOW - seconds(9), NOW - seconds(90)), True, id="a pause ended since"),
+        pytest.param(pause(NOW - seconds(60), NOW - seconds(90)), False, id="a pause ended before"),
+    ],
+)
+def test_what_ends_a_silence(row, expected):
+    """An agent that an operator pauses gets nothing: that is no silence."""
+    found = silence(NOW - seconds(60))
+    assert is_overruled(found, [found, row]) is expected
+    assert (silence_of([found, row], "payment", NOW) is None) is expected
+
+
+def test_a_report_is_overruled_by_nothing():
+    """There is no silence that it could be about."""
+    assert not is_overruled(report(), [report(instance="b")])
+
+
+@pytest.mark.proves("SUP-10", "AGT-8")
+def test_when_an_agent_gets_requests_again():
+    """When its circuit closes, or the pause of a silent agent is over; now, if it is neither."""
+    opened = report(open_until=NOW + seconds(9))
+    assert requests_from([opened], "payment", NOW) == NOW + seconds(9)
+    found = silence(NOW - seconds(60))
+    assert requests_from([found], "payment", NOW) == NOW + seconds(30)
+    assert requests_from([found], "payment", NOW + seconds(30)) is None
+    assert requests_from([found, report()], "payment", NOW) is None
+    assert requests_from([], "payment", NOW) is None

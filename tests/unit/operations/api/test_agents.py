@@ -10,11 +10,16 @@ from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
 from engine.domain.keys import buckets
 from engine.domain.orders import Processed
 from engine.http.responses import problem_of
-from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_reported
+from engine.storage.agent_health import (
+    KEPT,
+    OPERATOR,
+    PROBE_REQUESTS,
+    AgentHealth,
+    has_reported,
+)
 from engine.storage.sweeps import Sweep
 from operations.api.agents import LONGEST_PAUSE
 from operations.api.requests import OperatorRequest, PauseRequest
-from scheduler.admission.adaptive import PROBE_REQUESTS
 from scheduler.admission.health import HEALTH_MAX_AGE
 from tests.support.acting import is_refused
 from tests.support.apps import ALONE

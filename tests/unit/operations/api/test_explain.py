@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from engine.decisions.transitions import HistoryEntry, Transition
+from engine.declarations.business import AgentDefinition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import UnreadableRowError
@@ -155,6 +156,36 @@ def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when()
     )
     long_ago = replace(silence, at=LATER - SILENCE)
     assert fact not in waits(replace(acting_rules, agent_health=(long_ago,))).waiting_for
+
+
+def shown(time):
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@pytest.mark.proves("OPR-2", "SUP-9", "SUP-10")
+def test_of_an_order_whose_agents_are_all_silent_it_says_when_they_are_probed_and_it_is_given_up():
+    """The scheduler sends the next requests, or gives the step up, whichever comes first."""
+    silent = tuple(
+        health(agent, at=LATER - seconds(20), unresponsive_since=since)
+        for agent, since in (
+            ("payment", LATER - seconds(80)),
+            ("payment-backup", LATER - seconds(100)),
+        )
+    )
+    rules = replace(acting_rules, agent_health=silent)
+    explanation = explained(orders.new(), rules, LATER)
+    probe = LATER + seconds(10)
+    facts = [shown(probe), shown(NOW + rules.max_silence)]
+    assert [fact for fact in facts if fact not in explanation.waiting_for] == []
+    assert (explanation.next_actor, explanation.next_at) == (Actor.SCHEDULER, probe)
+    bound = seconds(65)
+    agents = {
+        name: AgentDefinition(name=name, offers="payment", address="")
+        for name in rules.offers["payment"]
+    }
+    claim = replace(scheduler, max_silence=bound, agents=agents).claim
+    less = replace(rules, max_silence=bound, claim=claim)
+    assert NOW + bound < explained(orders.new(), less, LATER).next_at < probe
 
 
 @pytest.mark.proves("OPR-2")
