@@ -35,7 +35,7 @@ class SupervisorRules:
     def recover(
         self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
     ) -> Transition | None:
-        """Let the expired steps be tried again, or give them up; None if no step has expired.
+        """Act on what has expired: steps, and the order's deadline; None if nothing has.
 
         `health` are the agents' health reports.
         """

@@ -23,6 +23,9 @@ from supervisor.silence import SilenceRecorder
 
 log = logging.getLogger(__name__)
 
+CHECKED = (WorkItemKind.RUNNING, WorkItemKind.WAITING, WorkItemKind.DEADLINE)
+"""The work items that a supervisor checks once their time has passed."""
+
 PAGE = 100
 """Maximum number of orders that are recovered between two checks of the lease."""
 
@@ -39,7 +42,7 @@ class SupervisorService:
     clock_guard: ClockGuard
 
     async def sweep(self) -> int:
-        """Recover every overdue order (SUP-2); return how many were recovered.
+        """Recover every overdue order (SUP-2, SCH-17); return how many were recovered.
 
         It does nothing without the lease, or if the clock is off: a clock that is ahead would make
         every running order overdue.
@@ -54,9 +57,10 @@ class SupervisorService:
             clock=self.unit_of_work.clock,
         )
         buckets = self.unit_of_work.store.buckets
-        ranges = product(buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
+        ranges = list(product(buckets, CHECKED))
         sweeps = (self._sweep_bucket(bucket, kind, silence) for bucket, kind in ranges)
-        recovered = sum(await run_all(sweeps))
+        found = zip(ranges, await run_all(sweeps), strict=True)
+        recovered = sum(n for (_, kind), n in found if kind is not WorkItemKind.DEADLINE)
         if self.leadership.held():  # else the sweep is incomplete
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(

@@ -42,7 +42,13 @@ AT_LEAST_EVERY = timedelta(hours=1)
 """The interval of all timers while nothing is due: how much an alert of standstill may be late."""
 
 TIMED = "|".join(
-    (WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING, WorkItemKind.OUTBOX)
+    (
+        WorkItemKind.PENDING,
+        WorkItemKind.RUNNING,
+        WorkItemKind.WAITING,
+        WorkItemKind.DEADLINE,
+        WorkItemKind.OUTBOX,
+    )
 )
 DUE_AT = re.compile(rf"(?:{TIMED})\|.*?(\d{{4}}-[^|]*Z)")
 """The keys of the work index that a timer looks after, with their time."""

@@ -17,7 +17,8 @@ from engine.decisions.operator_actions import possible
 from engine.decisions.transitions import HistoryEntry, OperatorEvent
 from engine.domain.causes import Cause, Code, group_of
 from engine.domain.clocks import ClockSkew
-from engine.domain.events import OrderEnded, WorkflowChanged
+from engine.domain.deadlines import WhenLate
+from engine.domain.events import DeadlinePassed, DueSoon, OrderEnded, WorkflowChanged
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import UndoFailed, UndoPending
@@ -27,6 +28,8 @@ SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
+ORDER_DUE_SOON = "OrderProcessing.OrderDueSoon"
+ORDER_LATE = "OrderProcessing.OrderLate"
 
 TYPES = (
     ORDER_FAILED,
@@ -35,6 +38,8 @@ TYPES = (
     NOTICE_GIVEN_UP,
     STALLED,
     WORKFLOW_CHANGED,
+    ORDER_DUE_SOON,
+    ORDER_LATE,
 )
 """The types of all alerts."""
 
@@ -88,6 +93,10 @@ def of(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
     for event in entry.events:
         if isinstance(event, WorkflowChanged):
             yield _workflow_changed(event, entry.at)
+        elif isinstance(event, DueSoon):
+            yield _about_deadline(ORDER_DUE_SOON, Code.DUE_SOON, after, entry.at)
+        elif isinstance(event, DeadlinePassed) and event.when_late is WhenLate.ALERT:
+            yield _about_deadline(ORDER_LATE, Code.DEADLINE_PASSED, after, entry.at)
         elif isinstance(event, OrderEnded) and (
             alert := STATUS_INFO[OrderStatus(event.outcome)].alert
         ):
@@ -117,6 +126,31 @@ def _order_ended(
             "outcome": end.outcome,
             "failureCount": after.failures,
             "stillToBeUndone": [step.name for step in stands],
+        }
+        | _asks_for(*possible(after, now)),
+    )
+
+
+def _about_deadline(kind: str, code: Code, after: OrderAggregate, now: datetime) -> OperatorEvent:
+    """Return the alert that an order is due soon, or that it is late and goes on (ALR-6).
+
+    There is one of each for an order, beside the alert of an end in the same transition.
+    """
+    deadline = after.deadline
+    due_by = deadline.due_by.isoformat() if deadline else ""
+    why = Cause(code, {"due_by": due_by})
+    return OperatorEvent(
+        event_id=f"{after.order_id}:{code}",
+        type=kind,
+        subject=f"{ABOUT_ORDER}{after.order_id}",
+        at=now,
+        data={
+            "orderId": after.order_id,
+            "workflow": after.workflow,
+            "reason": why.as_json(),
+            "cause": group_of(why),
+            "dueBy": due_by,
+            "whenLate": str(deadline.when_late) if deadline else None,
         }
         | _asks_for(*possible(after, now)),
     )

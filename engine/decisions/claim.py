@@ -71,6 +71,8 @@ def _end_of_retired(draft: Draft) -> NextVersion | NotClaimed:
 
 
 def _why_nothing_starts(order: OrderAggregate, now: datetime, proceed: Proceed) -> NotClaimable:
+    if order.attempts_end_by and now >= order.attempts_end_by:
+        return NotClaimable.DEADLINE_PASSED
     if proceed.unreachable(order.ready):
         return NotClaimable.UNKNOWN_PROVIDER
     due = (step for step in order.ready if (order.starts_at(step) or now) <= now)

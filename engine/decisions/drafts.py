@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engine.domain import verbs, work_index
-from engine.domain.causes import Cause
+from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import WhenLate
 from engine.domain.derive import changed
 from engine.domain.events import (
     CooldownStarted,
@@ -111,6 +112,19 @@ def after_answer(
 # The end of an order
 
 
+def lateness(order: OrderAggregate) -> Cause:
+    """Return the cause of an order that was still open at its deadline (SCH-17)."""
+    due_by = order.deadline.due_by.isoformat() if order.deadline else ""
+    return Cause(Code.DEADLINE_PASSED, {"due_by": due_by})
+
+
+def is_to_be_undone(order: OrderAggregate) -> bool:
+    """Whether a failed step, or the deadline that has passed, asks for the undo (UND-1, SCH-17)."""
+    rule = order.deadline.when_late if order.deadline and order.is_late else None
+    is_undone_late = rule is WhenLate.UNDO and not order.passed_pivots()
+    return asks_for_undo(order) is not None or is_undone_late
+
+
 def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
     """Return the failed step for which the order has to be undone; None if there is none (UND-1).
 
@@ -126,9 +140,10 @@ def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
 
 
 def end_failed(draft: Draft) -> NextVersion:
-    """Set an order of which no failed step asks for the undo to `Error` (SCH-8)."""
-    failed = draft.order.in_state(Failed)[0]
-    return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
+    """Set an order to `Error` that is not to be undone: a step failed, or it is late (SCH-8)."""
+    for failed in draft.order.in_state(Failed):
+        return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
+    return end(draft, Outcome.FAILED, None, lateness(draft.order))
 
 
 def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> NextVersion:

@@ -130,6 +130,7 @@ def summary(order: OrderAggregate) -> dict[str, Any]:
         "Priority": str(order.priority),
         "ReadySince": order.derived.ready_since,
         "NotBefore": order.derived.not_before,
+        "DueBy": order.deadline and order.deadline.due_by,
         "Workflow": order.workflow,
         "WorkflowVersion": order.workflow_version,
         **(_current(order) if not order.has_ended else {}),

@@ -32,8 +32,6 @@ from engine.domain.states import (
     AtWork,
     ConditionPending,
     Deferred,
-    Failed,
-    Finished,
     UnderWay,
     UndoFailed,
     Undoing,
@@ -108,10 +106,11 @@ class Proceed:
 
     def _go_forward(self, draft: Draft) -> NextVersion | None:
         order = draft.order
-        if order.has_any(Failed):  # no new step starts; agents answer or expire (SCH-12)
-            return self._start(draft) if order.has_any(AtWork) else end_or_undo(draft)
-        if all(isinstance(step.state, Finished) for step in order.steps):
+        if order.is_finished:
             return draft.but(order.complete(), OrderProcessed()).commit()
+        if order.is_stopping and not order.has_any(AtWork):
+            return end_or_undo(draft)
+        # If it stops, no new step starts; agents answer or expire (SCH-12).
         return self._start(draft)
 
     def _undo(self, draft: Draft) -> NextVersion | None:
@@ -147,10 +146,13 @@ class Proceed:
     def _started(self, order: OrderAggregate, now: datetime) -> Iterator[StepIn[UnderWay]]:
         """Record attempts as running, before their requests go out (SCH-3)."""
         for step in order.ready:
-            if (order.starts_at(step) or now) > now:
+            if not order.may_start(step, now):
                 continue
+            complete_by = _complete_by(order, step, now)
+            is_cut_short = complete_by < now + step.rules.timeout
             start = Start(
-                complete_by=now + step.rules.timeout,
+                complete_by=complete_by,
+                started_at=now if is_cut_short else None,
                 key_for=partial(self._key, now),
                 token_for=self._token,
             )
@@ -277,6 +279,12 @@ class Proceed:
 
     def _personal(self, order: OrderAggregate) -> Personal:
         return lambda: self.scheduler.payload.personal(order.submitted.payload)
+
+
+def _complete_by(order: OrderAggregate, step: Step, now: datetime) -> datetime:
+    """Return when an attempt that starts now is up: not after the order's deadline (SCH-17)."""
+    complete_by = now + step.rules.timeout
+    return min(complete_by, order.attempts_end_by or complete_by)
 
 
 def _failed(step: Step, cause: Cause, now: datetime) -> Step:

@@ -1,21 +1,23 @@
-"""The supervisor's decision after a complete-by time has passed without a valid reply (SUP-3).
+"""The supervisor's decision once a time has passed: a complete-by time, or the deadline (SUP-3).
 
-It knows no workflow and no business: each step has a copy of its rules. Where the rule of a failed
-step asks for the undo, the supervisor leaves the order to a scheduler, which undoes it (SUP-6).
+It knows no workflow and no business: each step has a copy of its rules, and the order its deadline.
+Where the rule of a failed step, or of a late order, asks for the undo, the supervisor leaves the
+order to a scheduler, which undoes it (SUP-6).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from engine.decisions.drafts import Draft, NextVersion, asks_for_undo, end_failed
+from engine.decisions import deadlines
+from engine.decisions.drafts import Draft, NextVersion, end_failed, is_to_be_undone
 from engine.decisions.step_kinds import AttemptReport, Expiry, strategy_of
 from engine.domain import verbs
 from engine.domain.events import Recovered
 from engine.domain.messages import request_id
 from engine.domain.orders import OrderAggregate, Processing
-from engine.domain.states import AtWork, Failed, Undoing
-from engine.domain.steps import Step
+from engine.domain.states import AtWork, UnderWay, Undoing
+from engine.domain.steps import Step, StepIn
 
 NO_REPORT = AttemptReport()
 
@@ -27,33 +29,51 @@ def recover(
     clock_tolerance: timedelta,
     max_unbegun: int,
 ) -> NextVersion | None:
-    """Let the expired steps be tried again, or give them up; None if no step has expired.
+    """Let the expired steps be tried again, or give them up; None if no time has passed.
 
     `reports` has what is known of an attempt under the id of its request. A step fails once its
     count *reaches* the threshold: with a threshold of 3 it is tried three times. It is given up
-    after `max_unbegun` requests in a row that no agent began (SUP-9).
+    after `max_unbegun` requests in a row that no agent began (SUP-9). If the deadline of the order
+    has passed too, that comes first (SCH-17).
     """
-    expired = order.overdue(now, clock_tolerance)
-    if not expired:
+    draft = deadlines.checked(Draft(before=order, order=order, now=now), clock_tolerance)
+    if expired := draft.order.overdue(now, clock_tolerance):
+        return _go_on(_expired(draft, expired, reports, max_unbegun))
+    if draft.order is order:
         return None
+    return _go_on(draft) if draft.order.is_late else draft.commit()
+
+
+def _expired(
+    draft: Draft,
+    expired: Sequence[StepIn[UnderWay]],
+    reports: Mapping[str, AttemptReport],
+    max_unbegun: int,
+) -> Draft:
+    """Return the draft in which the attempts at these steps have ended, all counted as one."""
+    order = draft.order
     verdicts = [
-        strategy_of(step).expire(step, _expiry(order, step, now, reports, max_unbegun))
+        strategy_of(step).expire(step, _expiry(order, step, draft.now, reports, max_unbegun))
         for step in expired
     ]
-    events = tuple(event for verdict in verdicts for event in verdict.events)
+    events = (event for verdict in verdicts for event in verdict.events)
     counted = any(verdict.is_counted for verdict in verdicts)
     after = order.with_steps(*(verdict.step for verdict in verdicts))
     after = replace(after, failures=order.failures + counted)
-    draft = Draft(before=order, order=after, now=now, events=events)
-    was_handled = isinstance(order.state, Processing)
-    if not order.is_undo and after.has_any(Failed):  # no step is tried again (SCH-12)
-        waiting = (verbs.without_retry_by(verdict.step) for verdict in verdicts)
-        draft = replace(draft, order=after.with_steps(*waiting))
-        if was_handled and after.has_any(AtWork):
+    if after.is_stopping:  # no step is tried again (SCH-12)
+        after = after.with_steps(*(verbs.without_retry_by(verdict.step) for verdict in verdicts))
+    return draft.but(after, *events)
+
+
+def _go_on(draft: Draft) -> NextVersion:
+    """Give the order back to any scheduler, or end it if nothing of it can be done or undone."""
+    order, was_handled = draft.order, isinstance(draft.before.state, Processing)
+    if order.is_stopping and (was_handled or order.is_late):
+        if order.has_any(AtWork):
             return draft.commit()
-        if was_handled and not asks_for_undo(after):
+        if not order.is_finished and not is_to_be_undone(order):
             return end_failed(draft)
-    return draft.but(draft.order.requeue(), *([Recovered()] if was_handled else [])).commit()
+    return draft.but(order.requeue(), *([Recovered()] if was_handled else [])).commit()
 
 
 def request_of(order: OrderAggregate, step: Step) -> str:

@@ -33,13 +33,15 @@ def why_not_repaired(order: OrderAggregate, action: str) -> Cause | None:
     return Cause(Code.NOTHING_TO_RESUME) if order.is_over else None
 
 
-def resumed(order: OrderAggregate) -> OrderAggregate:
+def resumed(order: OrderAggregate, now: datetime) -> OrderAggregate:
     """Let any scheduler claim the order, with a fresh count (OPR-3).
 
-    Somebody outside who was asked before is asked again, unless the order is undone.
+    Somebody outside who was asked before is asked again, unless the order is undone. An order whose
+    deadline has passed goes on without one: an operator has decided so (SCH-17).
     """
     again = () if order.is_undo else filter(is_awaited_again, order.steps)
-    return order.resume(*map(reset, again))
+    deadline = order.deadline and order.deadline.after_resume(now)
+    return replace(order.resume(*map(reset, again)), deadline=deadline)
 
 
 def resumed_or_left(
@@ -48,7 +50,7 @@ def resumed_or_left(
     """Let the order go on after an action on a step, unless another step has failed too."""
     if left := failed_steps(after):
         return next_version(before, replace(after, cause=left[0].state.cause), now, (taken,))
-    return next_version(before, resumed(after), now, (replace(taken, resumes=True),))
+    return next_version(before, resumed(after, now), now, (replace(taken, resumes=True),))
 
 
 def why_not_chosen(steps: Sequence[Step], name: str | None, action: str) -> Cause | None:

@@ -81,6 +81,7 @@ class RequestMaker:
         is_undo = isinstance(step.state, Undoing)
         operation = definition and (definition.compensation if is_undo else definition.operation)
         urls = None if is_undo else self.callbacks
+        complete_by = step.complete_by or self.now + step.rules.timeout
         message = AgentRequest(
             order_id=order.order_id,
             step=step.name,
@@ -89,11 +90,11 @@ class RequestMaker:
             attempt=step.counts.attempts,
             idempotency_key=idempotency_key(order.order_id, step),
             issued_at=self.now,
-            complete_by=self.now + step.rules.timeout,
+            complete_by=complete_by,
             answer_by=step.answer_by,
             callback_url=urls.of(order.order_id, step) if urls else None,
             content={**content, "result": step.result or {}} if is_undo else content,
-        ).to_bus(step.agent, time_to_live=step.rules.timeout)
+        ).to_bus(step.agent, time_to_live=complete_by - self.now)
         if (size := len(message.body.encode())) > MAX_BYTES:
             facts = {"length": size, "limit": MAX_BYTES}
             raise InvalidError([InputFault("", "message-too-long", facts)])

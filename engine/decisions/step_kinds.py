@@ -30,6 +30,8 @@ class Start:
     """What an attempt that starts now may need."""
 
     complete_by: datetime
+    started_at: datetime | None = None
+    """The time of the start, if the order's deadline cuts the timeout short (SCH-17)."""
     key_for: Callable[[Step], RequestKey | None]
     """Returns the key of a request to the agent that takes the step; None if no agent does."""
     token_for: Callable[[Step], str | None]
@@ -103,7 +105,13 @@ class ServiceSteps:
         key = start.key_for(step)
         if key is None:
             return None
-        return verbs.start(step, key, start.complete_by, callback_token=start.token_for(step))
+        return verbs.start(
+            step,
+            key,
+            start.complete_by,
+            callback_token=start.token_for(step),
+            started_at=start.started_at,
+        )
 
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
         """See `StepStrategy.expire`."""

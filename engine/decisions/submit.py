@@ -51,6 +51,7 @@ def submit(
         workflow_version=workflow.version,
         priority=wishes.priority,
         reply_to=wishes.reply_to,
+        deadline=workflow.deadline(submitted),
         steps=steps,
         updated_at=now,
         derived=Derived(ready_since=now),

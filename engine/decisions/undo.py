@@ -1,14 +1,20 @@
-"""The decision to undo an order because of a failed step (UND-1).
+"""The decision to undo an order because a step failed, or it is late (UND-1, SCH-17).
 
 It rewrites all steps, so the supervisor does not make it: it leaves the failed step to a scheduler,
 whose claim comes here (SUP-6).
 """
 
-from engine.decisions.drafts import Draft, NextVersion, asks_for_undo, end_failed
-from engine.domain.causes import step_failed
+from engine.decisions.drafts import (
+    Draft,
+    NextVersion,
+    asks_for_undo,
+    end_failed,
+    is_to_be_undone,
+    lateness,
+)
+from engine.domain.causes import Cause, step_failed
 from engine.domain.events import UndoRequested
-from engine.domain.states import AtWork, Failed
-from engine.domain.steps import StepIn
+from engine.domain.states import AtWork
 from engine.features.external_events.steps import cancel_requests
 
 
@@ -18,13 +24,16 @@ def after_failure(draft: Draft) -> NextVersion:
 
 
 def end_or_undo(draft: Draft) -> NextVersion:
-    """End an order on which no agent works, or undo it if a failed step asks for that."""
-    step = asks_for_undo(draft.order)
-    return _undo(draft, step) if step else end_failed(draft)
+    """End an order on which no agent works, or undo it if a step or its deadline asks for that."""
+    if step := asks_for_undo(draft.order):
+        requested = UndoRequested(step=step.name, cause=step.state.cause)
+        return _undo(draft, requested, step_failed(step.name, step.state.cause))
+    if is_to_be_undone(draft.order):
+        cause = lateness(draft.order)
+        return _undo(draft, UndoRequested(cause=cause), cause)
+    return end_failed(draft)
 
 
-def _undo(draft: Draft, step: StepIn[Failed]) -> NextVersion:
+def _undo(draft: Draft, requested: UndoRequested, cause: Cause) -> NextVersion:
     order, cancelled = cancel_requests(draft.order)
-    after = order.request_undo(step_failed(step.name, step.state.cause))
-    requested = UndoRequested(step=step.name, cause=step.state.cause)
-    return draft.but(after, *cancelled, requested).commit()
+    return draft.but(order.request_undo(cause), *cancelled, requested).commit()

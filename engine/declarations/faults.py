@@ -41,6 +41,7 @@ class FaultCode(StrEnum):
     TOO_MANY_STEPS = ("too-many-steps", ("steps", "limit"))
     DUPLICATE_STEP = ("duplicate-step", ("step",))
     ENDPOINT_STEP_UNKNOWN = ("endpoint-step-unknown", ("step",))
+    WHEN_LATE_WITHOUT_WITHIN = ("when-late-without-within", ("when_late",))
     SAMPLE_INVALID = ("sample-invalid", ("message",))
 
     # Fields of a payload.

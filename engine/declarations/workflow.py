@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from engine.declarations.faults import Fault, FaultCode, StartUpError
+from engine.domain.deadlines import Deadline, WhenLate, deadline_of
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import MAX_RETRY_PAUSE, Step, StepIn, StepKind, StepRules
@@ -25,7 +26,7 @@ are in host.json, and are half a minute longer.
 """
 
 LONGEST_WAIT = timedelta(days=30)
-"""The longest cooldown, late-effect window and wait for an answer: the order waits meanwhile."""
+"""The longest cooldown, late-effect window, wait for an answer and deadline of an order."""
 
 MOST_TRIES = 1000
 
@@ -208,6 +209,13 @@ class WorkflowDefinition:
     name: str
     version: int
     steps: tuple[StepDefinition, ...]
+    within: timedelta | None = None
+    """How long an order may take, from its placement or its `notBefore`; None for ever (SCH-17).
+
+    Each order keeps its deadline, so a changed time holds for new orders alone.
+    """
+    when_late: WhenLate = WhenLate.ALERT
+    """The rule for an order that is still open then."""
 
     @property
     def place(self) -> str:
@@ -222,6 +230,13 @@ class WorkflowDefinition:
     def waits_for_events(self) -> bool:
         """Whether one of its steps is answered from outside."""
         return any(step.is_external for step in self.steps)
+
+    def deadline(self, submitted: Order) -> Deadline | None:
+        """Return the deadline of a new order, however late the order is recorded or claimed."""
+        if self.within is None:
+            return None
+        starts_at = max(submitted.placed_at, submitted.not_before or submitted.placed_at)
+        return deadline_of(starts_at, self.within, self.when_late)
 
     def initial_steps(self, defaults: StepDefaults) -> tuple[Step, ...]:
         """Return the step records of a new order, each with a copy of its rules."""
@@ -253,6 +268,7 @@ class WorkflowDefinition:
             yield Fault(FaultCode.NO_STEP)
         if len(known) > MAX_STEPS:
             yield Fault(FaultCode.TOO_MANY_STEPS, steps=len(known), limit=MAX_STEPS)
+        yield from self._faults_of_deadline()
         for name in dict.fromkeys(known):
             if known.count(name) > 1:
                 yield Fault(FaultCode.DUPLICATE_STEP, step=name)
@@ -263,6 +279,15 @@ class WorkflowDefinition:
                 self._undo_after_a_pivot(definition),
             )
             yield from (fault.within(f"step {definition.name}") for fault in faults)
+
+    def _faults_of_deadline(self) -> Iterator[Fault]:
+        if self.within is None:
+            if self.when_late is not WhenLate.ALERT:
+                yield Fault(FaultCode.WHEN_LATE_WITHOUT_WITHIN, when_late=self.when_late)
+        elif self.within <= timedelta():
+            yield Fault(FaultCode.NOT_POSITIVE, field="within", value=self.within)
+        elif self.within > LONGEST_WAIT:
+            yield Fault(FaultCode.TOO_HIGH, field="within", value=self.within, limit=LONGEST_WAIT)
 
     def _missing_results(self, definition: StepDefinition) -> Iterator[Fault]:
         """Yield a fault for each step whose result is used before it is certain to be there."""

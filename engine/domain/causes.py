@@ -71,6 +71,8 @@ class Code(StrEnum):
     """An operator or the customer cancelled the order (OPR-4, SUB-8)."""
     UNDO_RESUMED = "undo-resumed"
     """An operator let an undo go on that had failed (UND-4)."""
+    DEADLINE_PASSED = "deadline-passed"
+    """The order was still open at its deadline (SCH-17)."""
     WORKFLOW_RETIRED = "workflow-retired"
     """The order follows a version of its workflow that the app no longer has (FLT-12)."""
 
@@ -178,6 +180,8 @@ class Code(StrEnum):
     """The platform gave the message up."""
 
     # Operators are alerted.
+    DUE_SOON = "due-soon"
+    """The deadline of the order comes soon (ALR-6)."""
     NOTICES_NOT_SENT = "notices-not-sent"
     """The queue of an order's sender takes no notices (ALR-2)."""
     WORKFLOW_CHANGED = "workflow-changed"
@@ -230,6 +234,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.STEP_FAILED: ("step", "why"),
     Code.CANCELLED: ("by",),
     Code.UNDO_RESUMED: (),
+    Code.DEADLINE_PASSED: ("due_by",),
     Code.WORKFLOW_RETIRED: ("workflow", "version"),
     Code.SUBMISSION_CONFLICT: (),
     Code.SUBMISSION_INVALID: ("faults",),
@@ -290,6 +295,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.MESSAGE_INVALID: ("faults",),
     Code.ORDER_UNKNOWN: ("order",),
     Code.FAILED_TOO_OFTEN: ("detail",),
+    Code.DUE_SOON: ("due_by",),
     Code.NOTICES_NOT_SENT: ("queue", "error"),
     Code.WORKFLOW_CHANGED: ("workflow", "version", "steps"),
     Code.REQUESTS_NOT_TAKEN: ("agent",),

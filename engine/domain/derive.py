@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engine.domain import work_index
 from engine.domain.orders import Derived, OrderAggregate, Pending, Processing
-from engine.domain.states import AtWork, Failed, SettledStep, Startable, UndoPending
+from engine.domain.states import AtWork, SettledStep, Startable, UndoPending
 from engine.domain.steps import Step
 
 
@@ -54,22 +54,29 @@ def derive(before: OrderAggregate | None, after: OrderAggregate, now: datetime) 
 
 
 def _complete_by(order: OrderAggregate) -> datetime | None:
-    """Return when the first running attempt is up (SCH-2); if pending, the next one (SUP-3)."""
+    """Return when the first running attempt is up (SCH-2); if pending, the next one (SUP-3).
+
+    It is never later than a deadline that is ahead (SCH-17).
+    """
+    found = None
     match order.state:
         case Processing():
-            return min((step.complete_by for step in order.steps if step.complete_by), default=None)
+            found = min(
+                (step.complete_by for step in order.steps if step.complete_by), default=None
+            )
         case Pending():
-            return max(
+            found = max(
                 (step.retry_by for step in _tried_next(order) if step.retry_by), default=None
             )
-    return None
+    deadline = order.pending_deadline
+    return min(found, deadline.due_by) if found and deadline else found
 
 
 def _tried_next(order: OrderAggregate) -> Sequence[Step]:
-    """Return the steps that wait for an attempt, ready or not; none after a failure (SCH-12)."""
+    """Return the steps that wait for an attempt, ready or not; none if it stops (SCH-12)."""
     if order.is_undo:
         return order.in_state(UndoPending)
-    return () if order.has_any(Failed) else order.in_state(Startable)
+    return () if order.is_stopping else order.in_state(Startable)
 
 
 def _locked_by(order: OrderAggregate) -> str | None:

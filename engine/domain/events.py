@@ -9,6 +9,7 @@ from enum import StrEnum
 from pydantic import AwareDatetime
 
 from engine.domain.causes import Cause
+from engine.domain.deadlines import WhenLate
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import EXTERNAL_PARTY
 
@@ -197,10 +198,26 @@ class Recovered(HistoryEvent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UndoRequested(HistoryEvent):
-    """The order is undone, because a step failed (UND-1)."""
+class DueSoon(HistoryEvent):
+    """The deadline of the order comes soon (ALR-6)."""
 
-    step: str
+    due_by: AwareDatetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeadlinePassed(HistoryEvent):
+    """The order was still open at its deadline, and its rule decides what follows (SCH-17)."""
+
+    due_by: AwareDatetime
+    when_late: WhenLate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndoRequested(HistoryEvent):
+    """The order is undone, because a step failed or the order is late (UND-1, SCH-17)."""
+
+    step: str | None = None
+    """The step that failed; None if the order is late."""
     cause: Cause
 
 

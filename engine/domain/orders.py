@@ -14,6 +14,7 @@ from pydantic import AwareDatetime
 
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import Deadline, DeadlineState
 from engine.domain.errors import AppError
 from engine.domain.states import (
     AtWork,
@@ -132,7 +133,7 @@ class WorkItem:
     not_before: AwareDatetime | None = None
     """When a claim may start the step, if that is in the future."""
     is_first: bool = True
-    """Whether it is the order's first of its kind; lists and counts pass over the others."""
+    """Whether it may list the order: it is the first of its kind, and that has a list."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,6 +166,8 @@ class OrderAggregate:
     workflow_version: int
     reply_to: str | None = None
     priority: Priority = Priority.NORMAL
+    deadline: Deadline | None = None
+    """By when it has to be over, if its workflow says so; an undo has no deadline (SCH-17)."""
     direction: Direction = Direction.FORWARD
     state: OrderState = field(default_factory=Pending)
     cause: Cause | None = None
@@ -272,11 +275,43 @@ class OrderAggregate:
         was_undone = isinstance(self.state, InError) and self.state.outcome is Outcome.UNDONE
         return was_undone or isinstance(self.state, Processed)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether its deadline has passed, and a rule decides what follows (SCH-17)."""
+        deadline = self.deadline
+        return bool(deadline and deadline.state is DeadlineState.PASSED and not self.is_undo)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no further step is done: one has failed, or the deadline has passed (SCH-12)."""
+        return not self.is_undo and (self.is_late or self.has_any(Failed))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every step is finished."""
+        return all(isinstance(step.state, Finished) for step in self.steps)
+
+    @property
+    def pending_deadline(self) -> Deadline | None:
+        """The deadline, while the order goes on and nobody has noticed that it has passed."""
+        deadline = self.deadline
+        counts = deadline and deadline.is_ahead and not self.is_undo and not self.has_ended
+        return deadline if counts else None
+
+    @property
+    def attempts_end_by(self) -> datetime | None:
+        """The time by which every attempt has to be over; None if the deadline sets none."""
+        deadline = self.pending_deadline
+        return deadline.due_by if deadline and deadline.cuts_short else None
+
     # What may start
 
     @cached_property
     def ready(self) -> tuple[Step, ...]:
         """The steps that may be done or undone next, also before their time (SCH-10, SCH-12).
+
+        After the deadline there is none, once a supervisor has noticed it; `may_start` says whether
+        the time is over before that (SCH-17).
 
         An external event may come before its turn, so all steps before a step have to be finished,
         and not only those right before it.
@@ -285,7 +320,7 @@ class OrderAggregate:
             return ()
         if self.is_undo:
             return self._ready_to_be_undone()
-        if self.has_any(Failed):
+        if self.is_stopping:
             return ()
         before = self.dependencies
         finished = {step.name for step in self.in_state(Finished)}
@@ -322,6 +357,11 @@ class OrderAggregate:
         own = None if self.is_undo else self.submitted.not_before
         return max(filter(None, (step.not_before, own)), default=None)
 
+    def may_start(self, step: Step, now: datetime) -> bool:
+        """Whether a ready step may start at this time: not before its own, nor when late."""
+        end = self.attempts_end_by
+        return (self.starts_at(step) or now) <= now and (end is None or now < end)
+
     def next_start(self, now: datetime) -> datetime | None:
         """Return when the first ready step may start; None if one may now, or none is ready."""
         first = min((self.starts_at(step) or now for step in self.ready), default=now)
@@ -334,8 +374,7 @@ class OrderAggregate:
         if self.hold:
             return NotClaimable.HELD
         # After a failure no external event is awaited any more: the claim ends or undoes the order.
-        has_failed = not self.is_undo and self.has_any(Failed)
-        if self.has_any(AtWork if has_failed else UnderWay) and not self.ready:
+        if self.has_any(AtWork if self.is_stopping else UnderWay) and not self.ready:
             return NotClaimable.RUNS
         return None
 

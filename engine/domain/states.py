@@ -39,6 +39,8 @@ class UnderWay(State):
     """An attempt has a complete-by time."""
 
     complete_by: AwareDatetime
+    started_at: AwareDatetime | None = None
+    """When it started, if the order's deadline cuts its timeout short (SCH-17); otherwise None."""
 
 
 class AtWork(UnderWay):

@@ -157,6 +157,8 @@ class NotClaimable(StrEnum):
     """All steps that can run now are running: the order waits for their answers."""
     NOT_YET = "not-yet"
     """The chosen time of its next step is in the future."""
+    DEADLINE_PASSED = "deadline-passed"
+    """The order begins nothing more; a supervisor notes that it is late (SCH-17)."""
     UNKNOWN_WORKFLOW = "unknown-workflow"
     """The order follows a workflow that a newer version of the app may know."""
     UNKNOWN_PROVIDER = "unknown-provider"

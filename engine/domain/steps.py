@@ -181,7 +181,9 @@ class StepIn(Generic[S_co]):
     @property
     def started_at(self) -> datetime | None:
         """The time at which the running attempt was recorded; None if none runs."""
-        return self.complete_by and self.complete_by - self.rules.timeout
+        if not isinstance(self.state, UnderWay):
+            return None
+        return self.state.started_at or self.state.complete_by - self.rules.timeout
 
     @property
     def retry_by(self) -> datetime | None:

@@ -100,14 +100,21 @@ NO_PAUSE = timedelta()
 
 @verb(TableEvent.START)
 def start(
-    step: Step, key: RequestKey, complete_by: datetime, *, callback_token: str | None = None
+    step: Step,
+    key: RequestKey,
+    complete_by: datetime,
+    *,
+    callback_token: str | None = None,
+    started_at: datetime | None = None,
 ) -> StepIn[UnderWay]:
     """Record an attempt before its request goes out (SCH-3).
+
+    `started_at` is given if the attempt has less than its timeout, to be over by the deadline.
 
     The effect changes when the attempt ends; only the key is that of this attempt from now on.
     """
     is_undo = isinstance(step.state, UndoPending)
-    state: UnderWay = Undoing(complete_by) if is_undo else Running(complete_by)
+    state: UnderWay = Undoing(complete_by) if is_undo else Running(complete_by, started_at)
     effect = step.effect
     effect = replace(effect, key=key) if isinstance(effect, Sent) else NotDone(key=key)
     return under_way(replace(step, effect=effect), state, callback_token)

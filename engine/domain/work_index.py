@@ -27,6 +27,8 @@ class WorkItemKind(StrEnum):
     """A check at the complete-by time of a step that an agent has."""
     WAITING = "!waiting"
     """A check at the deadline of an external event."""
+    DEADLINE = "!due"
+    """A check of the order itself: a warning before its deadline, then the deadline (SCH-17)."""
     ERROR = "!error"
     """An operator's action."""
     HELD = "!held"
@@ -116,6 +118,10 @@ def _open(order: OrderAggregate, now: datetime, ready_since: datetime) -> Iterat
     awaited = order.in_state(AwaitingExternalEvent)
     if awaited and not order.hold:  # the release moves the deadline (OPR-7)
         yield _item(order, WorkItemKind.WAITING, sortable(_first_due(awaited)))
+    deadline = order.pending_deadline
+    if deadline and (at := deadline.next_check):
+        key = f"{WorkItemKind.DEADLINE}|{sortable(at)}|{order.order_id}"
+        yield WorkItem(key=key, is_first=False)
     if isinstance(order.state, InError):
         yield _item(order, WorkItemKind.ERROR, sortable(now))
     if order.hold:
@@ -280,7 +286,8 @@ def in_time(now: datetime) -> tuple[str, str]:
 def overdue(now: datetime, kind: WorkItemKind = WorkItemKind.RUNNING) -> tuple[str, str]:
     """Row-key range [from, to) of the orders with a step past its complete-by time (SUP-2).
 
-    With the kind `WAITING`, of those whose answer from outside is overdue.
+    With the kind `WAITING`, of those whose answer from outside is overdue; with `DEADLINE`, of
+    those that are due, or due soon (SCH-17).
     """
     return f"{kind}|", f"{kind}|{sortable(now)}"
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from engine.domain.causes import Cause
+from engine.domain.deadlines import Deadline, DeadlineState, WhenLate
 from engine.domain.orders import (
     PROCESS_STATE,
     Derived,
@@ -48,6 +49,12 @@ class StateColumns:
     failure_count: int
     version: int
     priority: Priority
+    due_by: AwareDatetime | None = None
+    due_soon_at: AwareDatetime | None = None
+    """When operators are warned of the deadline (ALR-6)."""
+    when_late: WhenLate | None = None
+    deadline_state: DeadlineState | None = None
+    """What has come of the deadline; absent while nothing has (SCH-17)."""
     ready_since: AwareDatetime
     not_before: AwareDatetime | None = None
     updated_at: AwareDatetime
@@ -82,6 +89,8 @@ STATE = RowMapper(StateColumns, texts=("cause", "work_items"), order_id="OrderID
 def state_record(order: OrderAggregate) -> StateRecord:
     """Return the state record of the order."""
     state, hold, derived = order.state, order.hold, order.derived
+    deadline = order.deadline
+    has_changed = deadline and deadline.state is not DeadlineState.OPEN
     columns = StateColumns(
         order_id=order.order_id,
         workflow=order.workflow,
@@ -94,6 +103,10 @@ def state_record(order: OrderAggregate) -> StateRecord:
         failure_count=order.failures,
         version=order.version,
         priority=order.priority,
+        due_by=deadline.due_by if deadline else None,
+        due_soon_at=deadline.due_soon_at if deadline else None,
+        when_late=deadline.when_late if deadline else None,
+        deadline_state=deadline.state if deadline and has_changed else None,
         ready_since=derived.ready_since,
         not_before=derived.not_before,
         updated_at=order.updated_at,
@@ -125,6 +138,7 @@ def order_of(submitted: Order, record: StateRecord, etag: str | None) -> OrderAg
         workflow_version=state.workflow_version,
         reply_to=state.reply_to,
         priority=state.priority,
+        deadline=_deadline(state),
         direction=state.direction,
         state=_order_state(state),
         cause=state.cause,
@@ -161,6 +175,20 @@ def _hold(state: StateColumns) -> Hold | None:
     raise ValueError("HeldBy, HeldBecause, HeldSince: expected all or none")
 
 
+def _deadline(state: StateColumns) -> Deadline | None:
+    match state.due_by, state.due_soon_at, state.when_late:
+        case None, None, None:
+            return None
+        case datetime() as due_by, datetime() as due_soon_at, WhenLate() as when_late:
+            return Deadline(
+                due_by=due_by,
+                due_soon_at=due_soon_at,
+                when_late=when_late,
+                state=state.deadline_state or DeadlineState.OPEN,
+            )
+    raise ValueError("DueBy, DueSoonAt, WhenLate: expected all or none")
+
+
 # Between the state record and its columns
 
 
@@ -182,4 +210,5 @@ def state_in(columns: Columns) -> StateRecord:
     state = STATE.record({name: value for name, value in columns.items() if name not in of_steps})
     _order_state(state)
     _hold(state)
+    _deadline(state)
     return StateRecord(state, steps)

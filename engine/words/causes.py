@@ -113,6 +113,7 @@ def _needed(fact: Mapping[str, list[str]]) -> str:
 
 
 _FORMS: Mapping[str, Callable[[Any], str]] = {
+    "due_by": _time,
     "detail": lambda fact: str(fact or "") or text("cause.no-reason"),
     "faults": lambda fact: "; ".join(map(words_of_fault, fact)),
     "known_until": lambda fact: f"{datetime.fromisoformat(fact):{TO_THE_MINUTE}}",

@@ -78,6 +78,8 @@ _VARIANTS: Mapping[type[HistoryEvent], Callable[[Any], str]] = {
     events.ExternalEventRecorded: lambda event: "" if event.attempt else ".early",
     events.AttemptExpired: _expired,
     events.Requeued: _requeued,
+    events.DeadlinePassed: lambda event: f".{event.when_late}",
+    events.UndoRequested: lambda event: "" if event.step else ".order",
     events.OrderEnded: lambda event: ".step" if event.step else "",
     events.StepSettled: _settled,
 }

@@ -4,6 +4,7 @@ from engine.declarations.activities import Call, DeferredResult, NonRetryable, R
 from engine.declarations.business import Application
 from engine.declarations.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
 from engine.declarations.service_forms import Body
+from engine.domain.deadlines import WhenLate
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Name, Text
 from engine.domain.submitted_order import OnFailure, Order
@@ -46,6 +47,7 @@ __all__ = [
     "Personal",
     "Retryable",
     "Text",
+    "WhenLate",
     "Workflow",
     "application",
 ]

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, TypedDict, Unpack
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
+from engine.domain.deadlines import WhenLate
 from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow.binding import BoundFunction, Request, bind, signature_of, used_by
 from engine.workflow.drawing import mermaid
@@ -35,11 +36,19 @@ class StepOptions(TypedDict, total=False):
     late_effect_window: timedelta
 
 
+class DeadlineOptions(TypedDict, total=False):
+    """The deadline of a workflow's orders; without `within` there is none (SCH-17)."""
+
+    within: timedelta
+    when_late: WhenLate
+
+
 class Workflow:
     """One version of a workflow; orders in flight finish on the version they started with.
 
     Without an endpoint, orders come over the queue `order-submissions` alone. All versions of a
-    workflow share the endpoint of the latest one.
+    workflow share the endpoint of the latest one. An order has to be over `within` that time from
+    its placement, or from its `notBefore`; `when_late` says what follows if it is not (SCH-17).
     """
 
     def __init__(
@@ -49,8 +58,10 @@ class Workflow:
         *,
         version: int = 1,
         endpoint: OrderEndpoint | None = None,
+        **deadline: Unpack[DeadlineOptions],
     ) -> None:
         self.name, self.payload, self.version, self.endpoint = name, payload, version, endpoint
+        self.deadline = deadline
         self.steps: list[Step] = []
 
     @property
@@ -163,7 +174,12 @@ class Workflow:
     def workflow(self) -> WorkflowDefinition:
         """Return the workflow as the engine runs it."""
         steps = tuple(self._definition(step) for step in self.steps)
-        return WorkflowDefinition(name=self.name, version=self.version, steps=steps)
+        return WorkflowDefinition(
+            name=self.name,
+            version=self.version,
+            steps=steps,
+            **self.deadline,
+        )
 
     def _definition(self, step: Step) -> StepDefinition:
         request = self._bind(step, step.make)

@@ -186,6 +186,7 @@ class StallDetector:
         late = now - self.pending_alert_after
         rows = await self._listed(bucket, *work_index.overdue(late))
         rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.WAITING))
+        rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.DEADLINE))
         return list(_of_orders(alerts.OVERDUE, Code.NOT_RECOVERED, rows))
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[StallFinding]:

@@ -5,7 +5,7 @@ An alert is closed once its occasion is over. This is looked up at each reading,
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,8 +13,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from engine.alerts.conditions import ConditionStatus
-from engine.alerts.events import STALLED, Acknowledgement, Alert
+from engine.alerts.events import ORDER_DUE_SOON, ORDER_LATE, STALLED, Acknowledgement, Alert
 from engine.concurrency import run_all
+from engine.decisions.lists import LISTS
 from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import AppError
 from engine.domain.keys import ABOUT_ORDER
@@ -180,19 +181,29 @@ def _text(value: Any) -> str:
 ENDS = {info.alert for info in STATUS_INFO.values() if info.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
+OVER_WITHOUT: Mapping[str, Collection[WorkItemKind]] = {
+    **dict.fromkeys(ENDS, (WorkItemKind.ERROR,)),
+    ORDER_DUE_SOON: (WorkItemKind.DEADLINE,),
+    ORDER_LATE: tuple(LISTS.values()),
+}
+"""By type of an alert about an order, the kinds of its rows while the occasion lasts."""
+
 
 def is_over(event: OperatorEvent, pending: WorkIndexReading | None) -> bool:
     """Whether the occasion of the event is certainly over.
 
     A condition says so itself. An order that was undone completely needs no operator, so its alert
-    is closed from the beginning. Without a look at what is owed, nothing is known of orders. Alerts
-    of other types than these never close.
+    is closed from the beginning. A warning is over once the order has no deadline ahead of it, and
+    the alert that it is late once the order is over. Without a look at what is owed, nothing is
+    known of orders. Alerts of other types than these never close.
     """
     if event.type == STALLED:  # that of a clock is no condition, and has no status
         return bool(event.data.get("status") == ConditionStatus.RESOLVED)
-    if pending is None or event.type not in ENDS or not event.subject.startswith(ABOUT_ORDER):
+    kinds = OVER_WITHOUT.get(event.type)
+    if pending is None or kinds is None or not event.subject.startswith(ABOUT_ORDER):
         return False
-    return pending.is_over(WorkItemKind.ERROR, event.subject.removeprefix(ABOUT_ORDER))
+    order_id = event.subject.removeprefix(ABOUT_ORDER)
+    return all(pending.is_over(kind, order_id) for kind in kinds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,10 +242,10 @@ class AlertService:
     async def _closed(self, found: Sequence[Alert]) -> Collection[str]:
         """Return the keys of the closed alerts among these; none if that cannot be looked up.
 
-        The alerts have to be read before: the order of an alert was in `Error` before the alert. So
-        an alert may be shown as open for too long, but never as closed too soon.
+        The alerts have to be read before: what an alert is about was so before the alert. So an
+        alert may be shown as open for too long, but never as closed too soon.
         """
-        about_orders = any(alert.event.type in ENDS for alert in found)
+        about_orders = any(alert.event.type in OVER_WITHOUT for alert in found)
         try:
             pending = await self.outbox_reader.read() if about_orders else None
         except (AppError, ExceptionGroup) as error:

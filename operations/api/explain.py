@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
+from engine.decisions.drafts import is_to_be_undone
 from engine.decisions.transitions import Transition
+from engine.domain.deadlines import WhenLate
 from engine.domain.errors import UnreadableRowError
 from engine.domain.messages import request_id
 from engine.domain.orders import InError, OrderAggregate, Pending
@@ -123,7 +125,8 @@ def _because(order: OrderAggregate) -> str:
     goes_back = order.is_undo and not isinstance(order.state, InError)
     back = text("explain.goes-back") if goes_back else ""
     hold, no_way_back = _on_hold(order), _no_way_back(order)
-    return "".join((outcome, back, _cause(order), hold, no_way_back, *_left_out(order)))
+    due, left_out = _due(order), _left_out(order)
+    return "".join((outcome, back, _cause(order), hold, no_way_back, due, *left_out))
 
 
 def _outcome(outcome: Outcome) -> str:
@@ -148,6 +151,17 @@ def _on_hold(order: OrderAggregate) -> str:
 def _no_way_back(order: OrderAggregate) -> str:
     passed = all_of([step.name for step in order.passed_pivots()])
     return text("explain.no-way-back", steps=passed) if passed else ""
+
+
+def _due(order: OrderAggregate) -> str:
+    """Return the deadline and what happens at it; empty for an undo and for an order that ended."""
+    deadline = order.deadline
+    if deadline is None or order.is_undo or order.has_ended:
+        return ""
+    stops = deadline.when_late is WhenLate.UNDO and order.passed_pivots()
+    rule = WhenLate.STOP if stops else deadline.when_late
+    key = rule if deadline.is_ahead else deadline.state
+    return text(f"explain.due.{key}", due_by=clock(deadline.due_by))
 
 
 def _left_out(order: OrderAggregate) -> Iterable[str]:
@@ -186,7 +200,8 @@ def _waiting_for(
                 beside=text("explain.waits-for.beside", answers=answers) if answers else "",
             )
         case Actor.SUPERVISOR:
-            return text("explain.waits-for.supervisor", answers=answers)
+            key = "explain.waits-for.supervisor" if answers else "explain.waits-for.deadline"
+            return text(key, answers=answers)
         case Actor.OPERATOR:
             return _operator(order, expected, actions)
 
@@ -316,8 +331,11 @@ def _becomes(transition: Transition) -> str:
     before, after = transition.before or transition.after, transition.after
     if isinstance(after.state, InError):
         return text("explain.becomes.error", outcome=_outcome(after.state.outcome))
-    if after.is_undo and not before.is_undo:
+    is_late_undo = after.is_late and is_to_be_undone(after)
+    if (after.is_undo and not before.is_undo) or is_late_undo:
         return text("explain.becomes.undo")
+    if after.steps == before.steps and type(after.state) is type(before.state):
+        return text("explain.becomes.unchanged")
     if isinstance(after.state, Pending):
         return text("explain.becomes.again")
     return text("explain.becomes.state", state=text(f"state.{after.process_state}"))

@@ -159,6 +159,8 @@ def _claim(order: OrderAggregate, rules: ActingRules, at: datetime) -> Prospect 
         why_not = why_not or (transition.why if isinstance(transition, NotClaimed) else None)
     if order.has_any(UnderWay):
         return _answer_or_recovery(order, rules, at)
+    if why_not is NotClaimable.DEADLINE_PASSED:
+        return recovery(order, rules, at)
     if why_not in (NotClaimable.UNKNOWN_WORKFLOW, NotClaimable.UNKNOWN_PROVIDER):
         return _given_up(order, rules, at, why_not)
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)
@@ -188,14 +190,21 @@ def _answer_or_recovery(
 
 
 def recovery(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return the recovery if no running step is answered; None if none falls due."""
-    due = _first_deadline(order)
+    """Return what a supervisor does if nothing happens before; None if nothing falls due."""
+    due = _first_check(order)
     if due is None:
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
     decision = rules.recovered(order, at)
     transition = decision if isinstance(decision, Transition) else None
     return Prospect(actor=Actor.SUPERVISOR, at=at, transition=transition)
+
+
+def _first_check(order: OrderAggregate) -> datetime | None:
+    """Return when a supervisor looks at the order: at a complete-by time, or for its deadline."""
+    deadline = order.pending_deadline
+    check = deadline.next_check if deadline else None
+    return min(filter(None, (_first_deadline(order), check)), default=None)
 
 
 def _first_deadline(order: OrderAggregate) -> datetime | None:

@@ -19,6 +19,7 @@ from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
 from engine.domain.causes import Cause, Code, cause_in
+from engine.domain.deadlines import DeadlineState, WhenLate
 from engine.domain.errors import InputFault, InvalidError
 from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
 from engine.domain.history import name_of, read_events, to_data
@@ -127,6 +128,11 @@ class StateView(View):
     version: int
     ready_since: datetime
     not_before: datetime | None
+    due_by: datetime | None
+    """When the order has to be over; null if its workflow says nothing of it."""
+    when_late: WhenLate | None
+    """What follows if it is still open then."""
+    deadline_state: DeadlineState | None
     updated_at: datetime
     situation: str
     """As the vocabulary explains it."""
@@ -157,7 +163,7 @@ class OrderView(StateView):
 
 def state_view(order: OrderAggregate) -> StateView:
     """Return the state record of an order."""
-    derived, hold = order.derived, order.hold
+    derived, hold, deadline = order.derived, order.hold, order.deadline
     return StateView(
         order_id=order.order_id,
         locked_by=derived.locked_by,
@@ -173,6 +179,9 @@ def state_view(order: OrderAggregate) -> StateView:
         version=order.version,
         ready_since=derived.ready_since,
         not_before=derived.not_before,
+        due_by=deadline and deadline.due_by,
+        when_late=deadline and deadline.when_late,
+        deadline_state=deadline and deadline.state,
         updated_at=order.updated_at,
         situation=order.status,
         held_by=hold and hold.by,
@@ -235,6 +244,9 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
         version=0,
         ready_since=placed_at,
         not_before=None,
+        due_by=None,
+        when_late=None,
+        deadline_state=None,
         updated_at=placed_at,
         situation=ACCEPTED,
         held_by=None,
@@ -346,6 +358,8 @@ class ListedOrder(View):
     """When an answer is due, if the step runs."""
     not_before: datetime | None = None
     """The earliest time of the next try, if the order waits for one."""
+    due_by: datetime | None = None
+    """When the order has to be over, if its workflow says so."""
     placed_at: datetime | None = None
     """When its id was made."""
     failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)

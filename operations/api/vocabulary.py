@@ -7,7 +7,14 @@ from itertools import chain
 
 from pydantic.alias_generators import to_camel
 
-from engine.alerts.events import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
+from engine.alerts.events import (
+    NOTICE_GIVEN_UP,
+    ORDER_DUE_SOON,
+    ORDER_LATE,
+    STALLED,
+    SUBMISSION_REJECTED,
+    WORKFLOW_CHANGED,
+)
 from engine.decisions.actions.arguments import Argument, ArgumentKind, arguments_of
 from engine.decisions.lists import ENDED_LISTS, LISTS, status_in
 from engine.decisions.operator_actions import ACTIONS, AnyAction
@@ -32,6 +39,8 @@ RUNBOOK: Mapping[str, str] = {
     SUBMISSION_REJECTED: "submission-rejected",
     NOTICE_GIVEN_UP: "notice-given-up",
     WORKFLOW_CHANGED: "workflow-changed",
+    ORDER_DUE_SOON: "order-due-soon",
+    ORDER_LATE: "order-late",
     STALLED: "when-something-stands-still",
     "circuit-open": "alert-circuit-open",
 }

@@ -27,7 +27,7 @@ def with_more(shown: str, answer: Json) -> str:
 
 def orders_table(orders: Iterable[Json]) -> str:
     """Return a list of orders as a table."""
-    header = headers("order", "situation", "until", "since", "step", "reason")
+    header = headers("order", "situation", "until", "due-by", "since", "step", "reason")
     return table(header, map(_order_row, orders), free=2)
 
 
@@ -37,6 +37,7 @@ def _order_row(order: Json) -> tuple[object, ...]:
         order["orderId"],
         order["situation"],
         order["completeBy"] or order["notBefore"],
+        order.get("dueBy"),
         order["updatedAt"],
         ", ".join(filter(None, steps)),
         verbatim(order["reason"]),

@@ -9,10 +9,10 @@ from engine.declarations.workflow import Workflows
 from engine.domain import work_index
 from engine.domain.keys import sortable
 from engine.domain.orders import OrderAggregate, Pending, Processing
-from engine.domain.states import AtWork, Failed, UnderWay
+from engine.domain.states import AtWork, UnderWay
 from engine.domain.work_index import IndexRow, WorkItemKind
 from scheduler.service import WAKE_UP_TIME
-from testkit.exploration.turns import ready
+from testkit.exploration.turns import next_check, ready, stops
 from testkit.exploration.world import World
 
 
@@ -39,15 +39,16 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
 
 
 def _is_overdue(world: World, order: OrderAggregate, now: datetime) -> bool:
-    """Whether a step is; on hold, the deadline of an external event moves (OPR-7)."""
-    due = order.in_state(AtWork) if order.hold else order.in_state(UnderWay)
-    return any(now > step.state.complete_by + world.deployed.tolerance for step in due)
+    """Whether a step is, or the order; on hold, the deadline of an external event moves (OPR-7)."""
+    steps = order.in_state(AtWork) if order.hold else order.in_state(UnderWay)
+    due = [*(step.state.complete_by for step in steps), next_check(order)]
+    return any(time is not None and now > time + world.deployed.tolerance for time in due)
 
 
 def may_go_on(order: OrderAggregate, workflows: Workflows) -> bool:
     """Whether something of the order may start or end, sooner or later (SCH-1)."""
     is_open = isinstance(order.state, Pending | Processing) and not order.hold
-    if not order.is_undo and order.has_any(Failed):
+    if stops(order):
         return is_open and not order.has_any(AtWork)  # it ends, or is undone (SCH-12)
     return is_open and bool(ready(order, workflows) or not order.has_any(UnderWay))
 
@@ -67,7 +68,7 @@ def _would_find(world: World, kind: str, now: datetime) -> bool:
         due = now - world.deployed.tolerance
         ranges = [
             work_index.overdue(due, item_kind)
-            for item_kind in (WorkItemKind.RUNNING, WorkItemKind.WAITING)
+            for item_kind in (WorkItemKind.RUNNING, WorkItemKind.WAITING, WorkItemKind.DEADLINE)
         ]
         return any(start <= key < end for key in rows for start, end in ranges)
     pending = (row for key, row in rows.items() if key.startswith(WorkItemKind.PENDING))

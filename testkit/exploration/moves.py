@@ -57,6 +57,7 @@ from testkit.exploration.laws.registry import (
 from testkit.exploration.ports import RETRY_AFTER
 from testkit.exploration.roles import begin
 from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
+from testkit.exploration.turns import next_check
 from testkit.exploration.violations import ViolationError
 from testkit.exploration.world import (
     ReportedFault,
@@ -758,6 +759,10 @@ def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
         yield from _shown(deployed, "poll", begins)
         yield from _moments_of_silence(order, world)
+    if check := next_check(order):
+        yield from _shown(deployed, "poll", order.deadline.due_by)
+        yield from _shown(deployed, "reply", order.deadline.due_by)
+        yield from _shown(deployed, "sweep", check + deployed.tolerance + INSTANT)
     keys = (step.key for step in order.steps)
     yield from (key.known_until for key in keys if key and key.known_until)
     for at_work in order.in_state(AtWork):

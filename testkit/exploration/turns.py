@@ -1,9 +1,11 @@
 """Whose turn it is in an order, by its workflow: the shipped code is not asked."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from engine.declarations.workflow import WorkflowDefinition, Workflows
-from engine.domain.orders import OrderAggregate
+from engine.domain.deadlines import DeadlineState
+from engine.domain.orders import OrderAggregate, Pending, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
@@ -35,7 +37,7 @@ def ready(order: OrderAggregate, workflows: Workflows) -> list[Step]:
         workflow = next(version for version in workflows.all if version.name == order.workflow)
     if order.is_undo:
         return _ready_to_be_undone(order, workflow)
-    if order.has_any(Failed):
+    if stops(order):
         return []
     by_name = {step.name: step for step in order.steps}
     over = {name for name, step in by_name.items() if isinstance(step.state, Completed | Skipped)}
@@ -45,6 +47,29 @@ def ready(order: OrderAggregate, workflows: Workflows) -> list[Step]:
         if over >= before(workflow, definition.name)
     ]
     return [step for step in first if isinstance(step.state, NOT_STARTED)]
+
+
+def is_late(order: OrderAggregate) -> bool:
+    """Whether the deadline has passed, and the order begins nothing more (SCH-17)."""
+    deadline = order.deadline
+    return deadline is not None and deadline.state is DeadlineState.PASSED and not order.is_undo
+
+
+def stops(order: OrderAggregate) -> bool:
+    """Whether nothing more of an order is done: a step has failed, or it is late."""
+    return not order.is_undo and (order.has_any(Failed) or is_late(order))
+
+
+def next_check(order: OrderAggregate) -> datetime | None:
+    """When somebody has to look at the deadline of an order; None if nobody has to."""
+    deadline = order.deadline
+    if deadline is None or order.is_undo or not isinstance(order.state, Pending | Processing):
+        return None
+    times = {
+        DeadlineState.OPEN: deadline.due_soon_at,
+        DeadlineState.WARNED: deadline.due_by,
+    }
+    return times.get(deadline.state)
 
 
 def _ready_to_be_undone(order: OrderAggregate, workflow: WorkflowDefinition) -> list[Step]:

@@ -66,6 +66,7 @@ from supervisor.silence import SilenceRecorder
 from testkit.exploration.ports import Publisher
 from tests.exploration.worlds import (
     ACCEPTED,
+    ALERTED_LATE,
     ANSWER_CANCELLED,
     ANSWER_HELD,
     ANSWERED,
@@ -116,6 +117,7 @@ from tests.exploration.worlds import (
     SILENT_OPTIONAL,
     SKIPPED,
     STARTS_BESIDE,
+    STARTS_LATE,
     TAKEN_BACK,
     TAKEN_OUT,
     TOLERANCE,
@@ -127,6 +129,7 @@ from tests.exploration.worlds import (
     UNCLAIMABLE,
     UNDISTURBED,
     UNDO_FAILS,
+    UNDONE_LATE,
     UPGRADED,
     URGENT_FIRST,
     WAITS_ALONE,
@@ -161,6 +164,8 @@ original_idempotency_key = requests.idempotency_key
 original_lane = claim_queue._lane
 original_fault_of = supervisor_rules.fault_of
 original_started = Proceed._started
+original_claim = SchedulerRules.claim
+original_complete_by = derive._complete_by
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
@@ -1134,7 +1139,7 @@ def undoes_what_a_gateway_turned_away() -> AbstractContextManager[Any]:
 
 def undoes_in_the_recovery() -> AbstractContextManager[Any]:
     return _Both(
-        patch.object(recover_decisions, "asks_for_undo", lambda order: None),
+        patch.object(recover_decisions, "is_to_be_undone", lambda order: False),
         patch.object(recover_decisions, "end_failed", undo.end_or_undo),
     )
 
@@ -1218,6 +1223,39 @@ def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
         return {step.name: frozenset(step.rules.after) for step in order.steps}
 
     return patch.object(OrderAggregate, "dependencies", property(dependencies))
+
+
+def counts_the_deadline_from_the_claim() -> AbstractContextManager[Any]:
+    def claim(self, order, now, capacity):
+        deadline, is_new = order.deadline, not any(step.counts.attempts for step in order.steps)
+        if deadline and is_new:
+            moved = replace(deadline, due_by=deadline.due_by + (now - order.submitted.placed_at))
+            order = replace(order, deadline=moved)
+        return original_claim(self, order, now, capacity)
+
+    return patch.object(SchedulerRules, "claim", claim)
+
+
+def starts_after_the_deadline() -> AbstractContextManager[Any]:
+    def may_start(order, step, now):
+        return (order.starts_at(step) or now) <= now
+
+    return patch.object(OrderAggregate, "may_start", may_start)
+
+
+def completes_after_the_deadline() -> AbstractContextManager[Any]:
+    return patch.object(proceed, "_complete_by", lambda order, step, now: now + step.rules.timeout)
+
+
+def shows_a_time_after_the_deadline() -> AbstractContextManager[Any]:
+    def complete_by(order):
+        return original_complete_by(replace(order, deadline=None))
+
+    return patch.object(derive, "_complete_by", complete_by)
+
+
+def never_checks_deadlines() -> AbstractContextManager[Any]:
+    return patch.object(supervisor_service, "CHECKED", (WorkItemKind.RUNNING, WorkItemKind.WAITING))
 
 
 def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:
@@ -1437,6 +1475,11 @@ SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
     ),
     "OPR-7 holds and lets the deadline pass": (holds_and_lets_the_deadline_pass, ANSWER_HELD),
     "SUB-3 compares with the priority of now": (compares_with_the_priority_of_now, HURRIED_AGAIN),
+    "SCH-17 counts the deadline from the claim": (counts_the_deadline_from_the_claim, UNDONE_LATE),
+    "SCH-17 starts after the deadline": (starts_after_the_deadline, STARTS_LATE),
+    "SCH-17 completes after the deadline": (completes_after_the_deadline, UNDONE_LATE),
+    "SCH-17 shows a time after the deadline": (shows_a_time_after_the_deadline, ALERTED_LATE),
+    "SCH-17 never checks deadlines": (never_checks_deadlines, STARTS_LATE),
 }
 """By the statement that each of them breaks, with a small world in which it shows."""
 
@@ -1478,5 +1521,10 @@ MESSAGE_OF: Mapping[str, str] = {
     "FLT-12 gives up what a newer provider may have done": "whose provider it does not know",
     "OPR-7 holds and lets the deadline pass": "moves by the time held",
     "SUB-3 compares with the priority of now": "SUB-3",
+    "SCH-17 counts the deadline from the claim": "the deadline is .*SCH-17",
+    "SCH-17 starts after the deadline": "begun after the deadline",
+    "SCH-17 completes after the deadline": "it should have until",
+    "SCH-17 shows a time after the deadline": "CompleteBy",
+    "SCH-17 never checks deadlines": "the order is .*|no end can be reached",
 }
 """By seeded fault what is said of it, so that it is found for the right reason."""

@@ -11,6 +11,7 @@ from engine.azure.settings import Settings
 from engine.declarations.business import AgentDefinition, Application
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.backoff import interval_after
+from engine.domain.deadlines import WhenLate
 from engine.domain.steps import StepKind
 from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.domain.work_index import IndexRow
@@ -306,6 +307,21 @@ WAITS_AND_RUNS = WorkflowDefinition(
 WAIT_AFTER_BOTH = WorkflowDefinition(
     name="wait-after-both", version=1, steps=(_step("a"), _step("b"), _wait("a", "b"))
 )
+WITHIN = timedelta(seconds=10)
+"""How long an order may take: a step that is tried again has too little time for a call."""
+LATE_ATTEMPTS = 4
+"""So many attempts fit into the second before the deadline, in which no call is made any more."""
+LATE_UNDO = replace(PAIR, name="late-undo", within=WITHIN, when_late=WhenLate.UNDO)
+LATE_STOP = replace(PAIR, name="late-stop", within=WITHIN, when_late=WhenLate.STOP)
+LATE_ALERT = replace(ONE, name="late-alert", within=timedelta(seconds=5))
+"""The deadline passes while the first attempt runs."""
+LATE_WAIT = replace(WAITS_BETWEEN, name="late-wait", within=WITHIN, when_late=WhenLate.UNDO)
+"""An answer is awaited for longer than the order may take."""
+LATE_PIVOT = replace(
+    NO_WAY_BACK, name="late-pivot", within=timedelta(seconds=12), when_late=WhenLate.UNDO
+)
+"""A step that is tried again has less than its timeout."""
+LATE_DATED = replace(ONE, name="late-dated", within=WITHIN, when_late=WhenLate.STOP)
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
 NEIGHBOURS = (
     IndexRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
@@ -493,6 +509,8 @@ class WorldOf:
         time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())
         later = BEGINS - NOW if self.later else timedelta()
         later += LONGEST_UPGRADE if self.takes_out else timedelta()
+        if workflow.within:  # then each step is tried once more, or undone
+            later += workflow.within + sum(ways, timedelta())
         return time + sum(waits, later)
 
     def _silence(self, step: StepDefinition) -> timedelta:
@@ -542,8 +560,10 @@ class WorldOf:
         ways = 2 if any(step.compensation for step in steps) else 1
         if self.away:  # each pause is longer than the one before, so these are few
             return ways * PROBES * max(1 + self._cooldowns(step) for step in steps)
+        cut_short = LATE_ATTEMPTS if self.workflow.within else 0
         more = self.busy + self.accepts + self._spared()
-        return 1 + (ways * (failures + more) + self.faults) * (1 + self.acts)
+        tries = ways * (failures + more) + self.faults + cut_short
+        return 1 + tries * (1 + self.acts)
 
     def _try(self, step: StepDefinition) -> timedelta:
         """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
@@ -1036,6 +1056,38 @@ NOTIFIED = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )
 
+UNDONE_LATE = WorldOf(faults=1, workflow=LATE_UNDO)
+"""At its deadline the order begins nothing more, and is undone."""
+STARTS_LATE = replace(
+    UNDONE_LATE,
+    only=("wake is lost",),
+    alone=True,
+    workflow=replace(LATE_UNDO, name="starts-late", within=timedelta(seconds=1)),
+)
+"""The deadline passes before anybody claims the order."""
+STOPPED_LATE = WorldOf(
+    faults=1,
+    only=("request is lost", "wake is lost"),
+    acts=1,
+    operator=ALL_ACTS,
+    workflow=LATE_STOP,
+    alone=True,
+)
+"""An operator lets it go on, without a deadline if that has passed."""
+ALERTED_LATE = WorldOf(faults=1, workflow=LATE_ALERT, threshold=3, alone=True)
+AWAITED_LATE = WorldOf(workflow=LATE_WAIT, outside=("answer", "refuse"), alone=True)
+LATE_PAST_PIVOT = WorldOf(
+    faults=2,
+    only=("request is lost", "wake is lost", "hears too late"),
+    workflow=LATE_PIVOT,
+    alone=True,
+)
+HELD_LATE = WorldOf(acts=2, operator=("hold", "release"), workflow=LATE_WAIT, alone=True)
+DATED_LATE = WorldOf(
+    faults=1, only=("request is lost",), workflow=LATE_DATED, later=True, alone=True
+)
+"""The deadline counts from the time for which the order was placed."""
+
 CIRCUITS = (
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup"), alone=True),
     WorldOf(faults=2, threshold=1, workflow=RESTING),
@@ -1089,6 +1141,11 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     LATER_BESIDE: (),
     PIVOT_BESIDE: (),
     HANGS: ("SCH-16",),
+    UNDONE_LATE: ("SCH-17", "OPR-2"),
+    STARTS_LATE: (),
+    ALERTED_LATE: ("ALR-6", "OPR-2"),
+    AWAITED_LATE: (),
+    DATED_LATE: (),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -1105,6 +1162,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANNOT_BE_JUDGED: (),
     FOR_A_TIME: ("SUB-9",),
     SILENT_CANCELLED: (),
+    STOPPED_LATE: ("OPR-2",),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -1177,6 +1235,17 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(CALLED_BACK_IN_TIME, acts=1, operator=("cancel",)): (),
     POLLED_AGAIN: (),
     replace(HANGS, acts=1, operator=("cancel",)): (),
+    LATE_PAST_PIVOT: (),
+    HELD_LATE: (),
+    replace(UNDONE_LATE, alone=True, clocks=(("supervisor-1", HALF), ("scheduler-1", -HALF))): (
+        "SCH-17",
+    ),
+    replace(UNDONE_LATE, alone=True, clocks=(("supervisor-1", -HALF), ("scheduler-1", HALF))): (
+        "SCH-17",
+    ),
+    replace(UNDONE_LATE, faults=0, acts=2, operator=("hold", "release", "cancel")): (),
+    replace(AWAITED_LATE, faults=1, only=("lost", "too late", "rejects")): (),
+    replace(RESTORED, workflow=LATE_UNDO): (),
 }
 """The worlds of `make soak`."""
 
@@ -1190,6 +1259,7 @@ LARGEST: Mapping[WorldOf, tuple[str, ...]] = {
     replace(WITHDRAWN, only=()): ("ANS-4",),
     replace(CALLED_BACK, threshold=1, workflow=WAITS_BESIDE, outside=("answer",)): (),
     replace(AWAITED_BESIDE, only=(), outside=("answer",)): (),
+    replace(STOPPED_LATE, only=()): (),
 }
 """Those that take longest, a quarter of a minute and more by themselves: for the nightly soak."""
 
@@ -1307,6 +1377,12 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “recovered”",
         "commits “undo-incomplete”",
     ),
+    "SCH-17": (
+        "commits “due-soon”",
+        "commits “undo-requested”",
+        "commits “undone”",
+    ),
+    "ALR-6": ("commits “due-soon”", "commits “deadline-passed”", "publishes the alert"),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
     "OPR-11": ("the store is lost, and restored from the copy", "commits “processed”"),

@@ -18,6 +18,7 @@ from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefaults
 from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import Deadline, DeadlineState, WhenLate
 from engine.domain.effects import RequestKey
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import SCHEMA_VERSION
@@ -298,7 +299,8 @@ def instances(kind, **own):
 
 
 IN_WAITS = {
-    **dict.fromkeys(("until", "retry_by", "at", "ask_again_at", "complete_by"), TIMES),
+    **dict.fromkeys(("until", "retry_by", "at", "ask_again_at"), TIMES),
+    **dict.fromkeys(("complete_by", "started_at"), TIMES),
     **dict.fromkeys(("cause", "refusal"), CAUSES),
     **dict.fromkeys(("operator_decides", "condition_pending"), st.booleans()),
     "reason": st.sampled_from(SkipReason),
@@ -353,6 +355,14 @@ ORDERS = st.builds(
     | st.builds(InError, st.sampled_from(Outcome)),
     cause=st.none() | CAUSES,
     hold=st.none() | st.builds(Hold, TEXTS, TEXTS, TIMES),
+    deadline=st.none()
+    | st.builds(
+        Deadline,
+        due_by=TIMES,
+        due_soon_at=TIMES,
+        when_late=st.sampled_from(WhenLate),
+        state=st.sampled_from(DeadlineState),
+    ),
     failures=COUNTS,
     steps=st.lists(STEPS, min_size=1, max_size=3).map(tuple),
 )

@@ -210,6 +210,32 @@ ROLES = (
             f"{UNIT}agents/test_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",
         ),
     ),
+    Mutant(
+        statement="SCH-17",
+        fault="the deadline counts from the placement, whatever time the order is for",
+        file="engine/declarations/workflow.py",
+        old="max(submitted.placed_at, submitted.not_before or submitted.placed_at)",
+        new="submitted.placed_at",
+        tests=(
+            (
+                f"{UNIT}engine/decisions/test_submit.py::"
+                "test_the_deadline_counts_from_the_placement_or_from_the_time_of_the_order"
+            ),
+        ),
+    ),
+    Mutant(
+        statement="SCH-17",
+        fault="a late order past its point of no return is undone",
+        file="engine/decisions/drafts.py",
+        old="rule is WhenLate.UNDO and not order.passed_pivots()",
+        new="rule is WhenLate.UNDO",
+        tests=(
+            (
+                f"{UNIT}engine/decisions/test_deadlines.py::"
+                "test_an_order_past_its_point_of_no_return_stops_instead"
+            ),
+        ),
+    ),
 )
 """What the roles and their stores do: in which order they write and send, what they hold back, what they say."""
 

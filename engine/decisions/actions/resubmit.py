@@ -38,7 +38,7 @@ class Resubmit(OperatorAction[NoArguments]):
 
         A step whose service would refuse its key again gets the next one (AGT-3).
         """
-        fresh = resumed(order.with_steps(*map(reset, failed_steps(order))))
+        fresh = resumed(order.with_steps(*map(reset, failed_steps(order))), now)
         taken = ActionTaken(action=self.name, note=command.note)
         return next_version(order, fresh, now, (taken,))
 

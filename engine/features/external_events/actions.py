@@ -24,13 +24,16 @@ def extend_deadline(
     """Await the event until this time, which may be earlier than before (ANS-7).
 
     The deadline of an order on hold moves when the order is released (OPR-7). Raises `InvalidError`
-    for a time that is over or too far.
+    for a time that is over, too far, or after the deadline of the order (SCH-17).
     """
     step = _awaited_step(order, name)
     if order.hold:
         raise ActionRefusedError(Cause(Code.DEADLINE_ON_HOLD, {"by": order.hold.by}))
     if not now < until <= now + LONGEST_WAIT:
         raise InvalidError([InputFault("until", "not-within-days", {"days": LONGEST_WAIT.days})])
+    if order.attempts_end_by and until > order.attempts_end_by:
+        facts = {"due_by": order.attempts_end_by.isoformat()}
+        raise InvalidError([InputFault("until", "after-due-by", facts)])
     moved = order.with_steps(move_deadline(step, until))
     taken = DeadlineMoved(action=Action.EXTEND_DEADLINE, step=name, note=note, until=until)
     return next_version(order, moved, now, (taken,))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from engine.decisions.drafts import Draft, NextVersion, after_answer
+from engine.decisions.drafts import Draft, NextVersion, after_answer, lateness
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.step_kinds import strategy_of
 from engine.decisions.transitions import Transition, transition_of
@@ -30,6 +30,7 @@ from engine.domain.states import (
     ConditionPending,
     Failed,
     NothingToUndo,
+    RequestCancelled,
     Running,
     Skipped,
     UnderWay,
@@ -95,7 +96,6 @@ def recorded(
 def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
     """Return why no event to the step counts; None if one does."""
     known = {"step": step.name}
-    order_cause = order.cause and order.cause.as_json()
     match step.state:
         case Completed():
             return Cause(Code.EVENT_AFTER_COMPLETION, known)
@@ -108,11 +108,20 @@ def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
             return Cause(Code.EVENT_AFTER_FAILURE, {**known, "why": cause.as_json()})
         case Skipped():
             return Cause(Code.EVENT_AFTER_SKIP, known)
+    return _why_order_takes_none(order, step)
+
+
+def _why_order_takes_none(order: OrderAggregate, step: Step) -> Cause | None:
+    """Return why no event to any such step of the order counts; None if one does."""
+    order_cause = order.cause and order.cause.as_json()
     if order.is_undo and not isinstance(step.state, Running):  # a service may still answer
         return Cause(Code.EVENT_DURING_UNDO, {"why": order_cause})
     if order.has_ended:
         state = str(PROCESS_STATE[type(order.state)])
         return Cause(Code.EVENT_AFTER_END, {"state": state, "why": order_cause})
+    if order.is_late and isinstance(step.state, RequestCancelled):  # at the deadline (SCH-17)
+        known = {"step": step.name, "why": lateness(order).as_json()}
+        return Cause(Code.EVENT_AFTER_FAILURE, known)
     return None
 
 

@@ -86,12 +86,16 @@ def move_deadline(step: Step, complete_by: datetime) -> Step:
     return replace(step, state=AwaitingExternalEvent(complete_by))
 
 
-def move_deadline_by(step: StepIn[AwaitingExternalEvent], held_for: timedelta) -> Step:
+def move_deadline_by(
+    step: StepIn[AwaitingExternalEvent], held_for: timedelta, at_most: datetime | None = None
+) -> Step:
     """Move the deadline by the time for which the order was on hold (OPR-7).
 
-    A hold that began in the future by this clock counts as none.
+    A hold that began in the future by this clock counts as none. The order's own deadline does not
+    move, and is `at_most`.
     """
-    return move_deadline(step, step.state.complete_by + max(held_for, timedelta()))
+    moved = step.state.complete_by + max(held_for, timedelta())
+    return move_deadline(step, min(moved, at_most or moved))
 
 
 def is_awaited_again(step: Step) -> bool:
@@ -144,4 +148,5 @@ def cancel_requests(
 def move_deadlines(order: OrderAggregate, held_for: timedelta) -> OrderAggregate:
     """Return the order with each deadline moved by the time of its hold (OPR-7)."""
     awaited = order.in_state(AwaitingExternalEvent)
-    return order.with_steps(*(move_deadline_by(step, held_for) for step in awaited))
+    at_most = order.attempts_end_by
+    return order.with_steps(*(move_deadline_by(step, held_for, at_most) for step in awaited))

@@ -179,6 +179,7 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
         ],
       order.lockedBy && [h("dt", null, text("console.order.locked-by")), h("dd", null, order.lockedBy)],
       order.completeBy && [h("dt", null, text("console.order.complete-by")), h("dd", null, at(order.completeBy))],
+      order.dueBy && [h("dt", null, text("console.order.due-by")), h("dd", null, at(order.dueBy))],
     ),
   );
 }

@@ -5,7 +5,7 @@ import { badge } from "../../../engine/pages/static/common/marks.js";
 import { countdown, now } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { csv } from "./csv.js";
-import { cell, head, localized, since } from "./parts.js";
+import { at, cell, head, localized, since } from "./parts.js";
 import { isOver, orderLook, waitsForOperator } from "./words.js";
 
 /**
@@ -23,9 +23,16 @@ import { isOver, orderLook, waitsForOperator } from "./words.js";
  * @property {string | null} [lastAnswer]
  * @property {string | null} [completeBy]
  * @property {string | null} [notBefore]
+ * @property {string | null} [dueBy] by when it has to be over
  */
 
-/** @typedef {{name: import("./parts.js").Column, of: (order: Listed) => any, quiet?: boolean}} Column */
+/**
+ * @typedef {object} Column
+ * @property {import("./parts.js").Column} name
+ * @property {(order: Listed) => any} of
+ * @property {boolean} [quiet]
+ * @property {boolean} [optional] whether it is left out where no order has a value
+ */
 
 /** @type {Column} */
 const STATE = { name: "state", of: (order) => order.situation && badge(orderLook(order).look, orderLook(order).word) };
@@ -58,6 +65,7 @@ export const UNDER_WAY = [
   { name: "step", of: stepOf },
   { name: "last-answer", of: ({ lastAnswer, reason }) => localized(reason ?? lastAnswer ?? "") },
   { name: "next", of: next },
+  { name: "due-by", of: ({ dueBy }) => dueBy && at(dueBy), optional: true },
   PLACED,
 ];
 
@@ -106,11 +114,12 @@ export const asCsv = (orders) =>
   );
 
 /** @param {Listed[]} orders @param {Column[]} columns */
-export const table = (orders, columns) =>
-  h(
+export function table(orders, columns) {
+  const shown = columns.filter(({ of, optional }) => !optional || orders.some(of));
+  return h(
     "table",
     { class: "rows" },
-    head(columns.map(({ name }) => name)),
+    head(shown.map(({ name }) => name)),
     h(
       "tbody",
       null,
@@ -118,8 +127,9 @@ export const table = (orders, columns) =>
         h(
           "tr",
           { key: order.orderId },
-          columns.map(({ name, of, quiet }) => cell(name, { class: quiet ? "muted" : null }, of(order))),
+          shown.map(({ name, of, quiet }) => cell(name, { class: quiet ? "muted" : null }, of(order))),
         ),
       ),
     ),
   );
+}

@@ -69,3 +69,9 @@ test("of an order that is taken back it says why, and nothing of what comes othe
   assert.ok(page.includes(`${why}stock: out of stock`));
   for (const words of [text("console.order.otherwise"), "undo-incomplete"]) assert.ok(!page.includes(words));
 });
+
+test("the deadline of an order is shown, where it has one", async () => {
+  const label = text("console.order.due-by");
+  assert.ok((await shown({ ...ORDER, dueBy: AT })).includes(label));
+  for (const dueBy of [null, undefined]) assert.ok(!(await shown({ ...ORDER, dueBy })).includes(label));
+});

@@ -61,6 +61,18 @@ test("an order that failed shows the step that failed, why and since when", () =
   assert.equal(stepOf(order), "stock");
 });
 
+test("the deadline of an order has a column where an order has one", () => {
+  const dueBy = "2026-01-31T08:15:00Z";
+  const headings = (orders) => all(table(orders, UNDER_WAY), "th").map(textOf);
+  const heading = text("console.column.due-by");
+  assert.ok(headings([ORDER, { ...ORDER, dueBy }]).includes(heading));
+  assert.ok(!headings([ORDER]).includes(heading));
+  const times = all(table([{ ...ORDER, dueBy }], UNDER_WAY), "time").map(
+    (/** @type {any} */ time) => time.props.datetime,
+  );
+  assert.ok(times.includes(dueBy));
+});
+
 test("what is next is a person, a time, a scheduler or nothing", () => {
   assert.equal(
     textOf(next({ ...ORDER, notBefore: inSeconds(29.5) })),

@@ -29,7 +29,13 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Step, StepIn
 from testkit.exploration.driving import Handler
-from testkit.exploration.laws.facts import NEVER, OVER_LINK, attempts_begun, steps_to_try
+from testkit.exploration.laws.facts import (
+    NEVER,
+    OVER_LINK,
+    attempts_begun,
+    attempts_end_by,
+    steps_to_try,
+)
 from testkit.exploration.laws.registry import COMMIT, DECISION, NOTED, law
 from testkit.exploration.roles import decode_reply
 from testkit.exploration.violations import demand
@@ -64,9 +70,11 @@ def begun_by_the_rules(world: World, transition: Transition) -> None:
 
 def _is_begun_by_the_rules(world: World, transition: Transition, before: Step, after: Step) -> None:
     now = transition.entry.at
+    until, end = now + after.rules.timeout, attempts_end_by(transition.before)
+    until = until if isinstance(after.state, Undoing) else min(until, end or until)
     demand(
-        after.complete_by == now + after.rules.timeout,
-        f"{after.name} has until {after.complete_by}, begun at {now}",
+        after.complete_by == until,
+        f"{after.name} has until {after.complete_by}, begun at {now}: it should have until {until}",
     )
     late = transition.entry.event == "claimed" or before.complete_by is None
     demand(

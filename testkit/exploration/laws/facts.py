@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engine.decisions.transitions import Transition
+from engine.domain.deadlines import WhenLate
 from engine.domain.effects import Doubt
 from engine.domain.messages import AgentRequest
 from engine.domain.orders import InError, OrderAggregate
 from engine.domain.states import (
     BackingOff,
     Completed,
-    Failed,
     RequestCancelled,
     Running,
     Skipped,
@@ -28,7 +28,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.storage.agent_health import AgentHealth
 from testkit.exploration.driving import Answer, HealthRows, Returned
-from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED
+from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, next_check, stops
 from testkit.exploration.world import World
 
 OPEN = NOT_STARTED | BEING_DONE
@@ -121,10 +121,10 @@ def failed_steps(order: OrderAggregate) -> list[StepIn[Any]]:
 
 
 def steps_to_try(order: OrderAggregate) -> Sequence[Step]:
-    """The steps that wait for an attempt; after a failure none does on the way forward (SCH-12)."""
+    """The steps that wait for an attempt; none on the way forward once the order stops (SCH-12)."""
     if order.is_undo:
         return order.in_state(UndoPending)
-    return () if order.has_any(Failed) else order.in_state(Startable)
+    return () if stops(order) else order.in_state(Startable)
 
 
 def goes_back(step: Step) -> bool:
@@ -184,6 +184,13 @@ def is_under_way(step: Step | None, request: AgentRequest) -> bool:
     """Whether the request is that of the attempt which is under way."""
     runs = step is not None and isinstance(step.state, UnderWay)
     return runs and step.counts.attempts == request.attempt
+
+
+def attempts_end_by(order: OrderAggregate) -> datetime | None:
+    """By when every attempt has to be over: the deadline, if it stops the order and is ahead."""
+    if next_check(order) is None or order.deadline.when_late is WhenLate.ALERT:
+        return None
+    return order.deadline.due_by
 
 
 def waits_for_operator(order: OrderAggregate) -> bool:

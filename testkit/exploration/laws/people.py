@@ -27,6 +27,7 @@ from testkit.exploration.laws.facts import (
     CUSTOMER,
     OPEN,
     attempts_begun,
+    attempts_end_by,
     has_begun,
     health_in,
     is_health,
@@ -62,8 +63,9 @@ def deadlines_move_by_the_time_held(_: World, transition: Transition) -> None:
     by = transition.entry.at - hold.since if transition.entry.event == "released" else timedelta()
     for step in transition.before.in_state(AwaitingExternalEvent):
         after, due = transition.after.step(step.name), step.state.complete_by
+        moved = min(due + by, attempts_end_by(transition.before) or due + by)
         demand(
-            after.complete_by in (None, due + by),
+            after.complete_by in (None, moved),
             f"{step.name} was due {due}, and is {after.complete_by}: "
             f"the deadline moves by the time held, {by} (OPR-7)",
         )

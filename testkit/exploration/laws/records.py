@@ -40,6 +40,7 @@ from testkit.exploration.laws.notifications import (
     stands,
 )
 from testkit.exploration.laws.registry import END, RECORDS, UNRECORDED, law
+from testkit.exploration.turns import is_late, next_check, stops
 from testkit.exploration.violations import demand
 from testkit.exploration.world import Sent, World
 
@@ -113,17 +114,15 @@ def shown_as_it_is(_: World, order: OrderAggregate) -> None:
     match order.state:
         case Processing():
             demand(due, "the order is Processing, but no step runs")
-            demand(
-                complete_by == min(step.state.complete_by for step in due),
-                "CompleteBy is not the earliest of the steps'",
-            )
-            back = order.is_undo or order.has_any(Failed)
+            first = _in_time(order, min(step.state.complete_by for step in due))
+            demand(complete_by == first, "CompleteBy is not the earliest of the steps'")
+            back = order.is_undo or stops(order)
             held_up = back and not order.has_any(AtWork)
             demand(not held_up, "the end of the order waits for an answer from outside (SCH-12)")
         case Pending():
             dates = [step.retry_by for step in steps_to_try(order) if step.retry_by]
             demand(
-                complete_by == max(dates, default=None),
+                complete_by == _in_time(order, max(dates, default=None)),
                 f"CompleteBy {complete_by} is not that of the last retry: {dates} (SUP-3)",
             )
         case _:
@@ -133,6 +132,12 @@ def shown_as_it_is(_: World, order: OrderAggregate) -> None:
             demand(not due, f"a step runs, and nobody looks at it: the order is {order.state}")
     both = order.has_any(Running, AwaitingExternalEvent) and order.has_any(Undoing)
     demand(not both, "a step is being undone while another is being done")
+
+
+def _in_time(order: OrderAggregate, complete_by: datetime | None) -> datetime | None:
+    """The time; while a deadline is ahead, it is not later than that (SCH-17)."""
+    is_ahead = next_check(order) is not None
+    return min(complete_by, order.deadline.due_by) if complete_by and is_ahead else complete_by
 
 
 @law("OPR-12", at=RECORDS)
@@ -192,7 +197,7 @@ def ended_as_its_steps_say(world: World, order: OrderAggregate) -> None:
         demand(done, f"the order is Processed: {steps}")
     if isinstance(order.state, InError):
         holds = {
-            Outcome.FAILED: order.has_any(Failed) or gone,
+            Outcome.FAILED: order.has_any(Failed) or gone or is_late(order),
             Outcome.UNDONE: not standing,
             Outcome.UNDO_INCOMPLETE: standing,
         }

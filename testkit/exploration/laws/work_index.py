@@ -17,7 +17,7 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from testkit.exploration.due import may_go_on
 from testkit.exploration.laws.facts import earliest_begin, is_pause, waits_for_operator
 from testkit.exploration.laws.registry import RECORDS, law
-from testkit.exploration.turns import ready
+from testkit.exploration.turns import next_check, ready
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
 
@@ -105,10 +105,12 @@ def _work_items(world: World, order: OrderAggregate) -> Iterator[str]:
         yield f"!running|{sortable(min(due))}|{order_id}"
     if waits and not order.hold:
         yield f"!waiting|{sortable(min(waits))}|{order_id}"
-    if waits_for_operator(order):
-        yield f"!error|{sortable(order.updated_at)}|{order_id}"
-    if order.hold:
-        yield f"!held|{sortable(order.hold.since)}|{order_id}"
+    whole = {
+        "!due": next_check(order),
+        "!error": order.updated_at if waits_for_operator(order) else None,
+        "!held": order.hold and order.hold.since,
+    }
+    yield from (f"{kind}|{sortable(at)}|{order_id}" for kind, at in whole.items() if at)
 
 
 @law("SCH-1", "SCH-8", at=RECORDS)

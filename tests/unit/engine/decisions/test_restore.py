@@ -10,6 +10,7 @@ from engine.decisions.actions import settle
 from engine.decisions.actions.action import OperatorCommand
 from engine.domain import events as e
 from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
+from engine.domain.keys import sortable
 from engine.domain.orders import InError, Processed, Processing, WorkItem
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -29,6 +30,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.verbs import request_undo
+from tests.support.due_orders import OPEN
 from tests.support.engine_records import (
     DECLINED,
     HOUR,
@@ -156,3 +158,12 @@ def test_an_undo_waits_until_no_request_since_the_copy_takes_effect():
     for state in (UndoPending(), Undoing(NOW)):  # an undo changes nothing that could come late
         back = step(state, effect=Done(key=KEY), late_effect_window=HOUR)
         assert key_after(back, BANK).effects_final_at is None
+
+
+@pytest.mark.proves("OPR-11", "SCH-17")
+def test_a_restored_order_keeps_its_deadline():
+    """A supervisor finds it by its row."""
+    after = restored(step(), deadline=OPEN).after
+    assert after.deadline == OPEN
+    (row,) = (item.key for item in after.derived.work_items if item.key.startswith("!due"))
+    assert row == f"!due|{sortable(OPEN.due_soon_at)}|{after.order_id}"

@@ -3,11 +3,14 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from bench.workflows import MEASURED
 from engine.decisions.submit import Wishes, submit, submit_again
 from engine.declarations.workflow import StepDefaults, WorkflowDefinition
 from engine.domain import events as e
 from engine.domain.causes import Code
+from engine.domain.deadlines import WhenLate, deadline_of
 from engine.domain.orders import Pending
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import StepKind
@@ -132,3 +135,17 @@ def test_a_submission_with_other_content_is_refused():
     assert submit_again(kept, replace(SUBMITTED, submission_digest="e"), PAYLOAD, b"")
     erased = recorded(replace(SUBMITTED, payload=PAYLOAD.erased(CONTENT)))
     assert submit_again(erased, other, PAYLOAD, b"")
+
+
+@pytest.mark.proves("SCH-17")
+def test_the_deadline_counts_from_the_placement_or_from_the_time_of_the_order():
+    """Never from when the order is recorded or claimed."""
+    workflow = WorkflowDefinition(
+        name="claim", version=1, steps=(definition(),), within=HOUR, when_late=WhenLate.UNDO
+    )
+    kept = workflow.initial_steps(DEFAULTS)
+    for at, starts in ((None, NOW), (NOW - HOUR, NOW), (NOW + HOUR, NOW + HOUR)):
+        it = replace(SUBMITTED, not_before=at)
+        after = submit(it, workflow, kept, WISHES, NOW + 5 * HOUR).after
+        assert after.deadline == deadline_of(starts, HOUR, WhenLate.UNDO)
+    assert submitted().after.deadline is None

@@ -20,6 +20,7 @@ from engine.declarations.workflow import (
     Workflows,
 )
 from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import WhenLate
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.orders import InError
 from engine.domain.statuses import Outcome
@@ -255,3 +256,41 @@ def test_new_orders_start_with_the_latest_version():
     assert known.latest("order") is newer
     assert known.find("order", 2) is ORDER
     assert known.find("order", 1) is None
+
+
+@pytest.mark.proves("SCH-17")
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"within": timedelta()}, Fault(FaultCode.NOT_POSITIVE, field="within", value=timedelta())),
+        (
+            {"within": LONGEST_WAIT + seconds(1)},
+            Fault(
+                FaultCode.TOO_HIGH,
+                field="within",
+                value=LONGEST_WAIT + seconds(1),
+                limit=LONGEST_WAIT,
+            ),
+        ),
+        (
+            {"when_late": WhenLate.UNDO},
+            Fault(FaultCode.WHEN_LATE_WITHOUT_WITHIN, when_late=WhenLate.UNDO),
+        ),
+        (
+            {"when_late": WhenLate.STOP},
+            Fault(FaultCode.WHEN_LATE_WITHOUT_WITHIN, when_late=WhenLate.STOP),
+        ),
+    ],
+)
+def test_a_deadline_that_makes_no_sense_is_a_fault(changes, fault):
+    """The app does not start with it."""
+    assert list(replace(flow(step("a")), **changes).faults(CAPABILITIES)) == [fault]
+
+
+@pytest.mark.proves("SCH-17")
+@pytest.mark.parametrize("when_late", WhenLate)
+def test_a_deadline_may_have_any_rule_and_be_as_long_as_a_wait(when_late):
+    """It is no part of any step, so no fingerprint changes by it."""
+    for within in (seconds(1), LONGEST_WAIT):
+        due = replace(flow(step("a")), within=within, when_late=when_late)
+        assert list(due.faults(CAPABILITIES)) == []

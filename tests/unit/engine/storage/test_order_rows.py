@@ -9,6 +9,7 @@ import pytest
 from engine.declarations.workflow import MAX_STEPS
 from engine.domain import states
 from engine.domain.causes import MAX_LENGTH, Cause
+from engine.domain.deadlines import Deadline, DeadlineState, WhenLate
 from engine.domain.effects import Done, InDoubt, NotDone, RequestKey, UndoInDoubt
 from engine.domain.errors import UnreadableRowError
 from engine.domain.steps import NOTHING_SENT, Counts, StepIn, StepRules
@@ -331,3 +332,41 @@ def test_state_in_takes_nothing_of_a_step_for_a_column_of_the_order():
     """And keeps what is no column of either."""
     row = {**row_of(order_with(DOUBTFUL)), "Result07": "x", "Colour": "green"}
     assert state_in(row).state.more == {"Result07": "x", "Colour": "green"}
+
+
+# A deadline
+
+
+@pytest.mark.proves("SCH-17")
+@pytest.mark.parametrize("state", DeadlineState)
+def test_a_deadline_is_kept_with_its_order(state):
+    """While nothing has come of it, nothing is written of that."""
+    deadline = Deadline(
+        due_by=LATER, due_soon_at=NOW, when_late=WhenLate.UNDO, state=DeadlineState(state)
+    )
+    order = replace(order_with(step_in(states.Waiting())), deadline=deadline)
+    row = row_of(order)
+    columns = {name: row[name] for name in ("DueBy", "DueSoonAt", "WhenLate")}
+    assert columns == {"DueBy": LATER, "DueSoonAt": NOW, "WhenLate": "undo"}
+    assert row.get("DeadlineState", "open") == str(state)
+    assert again(order).deadline == deadline
+
+
+def test_an_order_without_a_deadline_has_no_column_of_it():
+    """As before there were deadlines."""
+    row = row_of(order_with(step_in(states.Waiting())))
+    assert {"DueBy", "DueSoonAt", "WhenLate", "DeadlineState"}.isdisjoint(row)
+    with pytest.raises(UnreadableRowError):
+        read({**row, "DueBy": LATER})
+
+
+@pytest.mark.proves("SCH-17")
+def test_an_attempt_that_the_deadline_cuts_short_keeps_its_start():
+    """Of any other the start follows from its timeout."""
+    runs = step_in(states.Running(LATER, NOW), NotDone(key=PSP))
+    row = row_of(order_with(runs))
+    assert first_step(row)["ExactState"]["StartedAt"] == "2026-01-31T08:15:00Z"
+    assert again(order_with(runs)).steps[0].started_at == NOW
+    whole = step_in(states.Running(LATER), NotDone(key=PSP))
+    assert "StartedAt" not in first_step(row_of(order_with(whole)))["ExactState"]
+    assert whole.started_at == LATER - seconds(5)

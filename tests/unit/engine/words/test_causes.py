@@ -89,11 +89,13 @@ def test_every_fact_of_a_reply_or_a_failure_is_in_its_words(code):
         "steps",
         "action",
         "until",
+        "due_by",
     }
     facts = {name: f"<{name}>" for name in FACTS[code]}
     facts |= {"action": Action.SKIP} if "action" in facts else {}
     facts |= {"known_until": "2026-01-31T08:15:00+00:00"} if "known_until" in facts else {}
-    facts |= {"until": "2026-01-31T08:15:00+00:00"} if "until" in facts else {}
+    times = ("until", "due_by")
+    facts |= {name: "2026-01-31T08:15:00+00:00" for name in times if name in facts}
     facts |= {"needed": {"pay": ["<needed>"]}} if "needed" in facts else {}
     if "why" in facts:
         facts["why"] = Cause(Code.REFUSED, {"detail": "<why>"}).as_json()

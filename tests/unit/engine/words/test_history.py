@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from engine.decisions.transitions import HistoryEntry
 from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import WhenLate
 from engine.domain.events import (
     Action,
     ActionTaken,
@@ -13,6 +14,8 @@ from engine.domain.events import (
     Claimed,
     CooldownStarted,
     DeadlineMoved,
+    DeadlinePassed,
+    DueSoon,
     EarlyRefusalRecorded,
     ExternalEventRecorded,
     ExternalRequestCancelled,
@@ -98,6 +101,9 @@ EVENTS = [
     Requeued(until=NOW),
     Recovered(),
     UndoRequested(step="stock", cause=refusal("sold out")),
+    UndoRequested(cause=refusal("late")),
+    DueSoon(due_by=NOW),
+    *(DeadlinePassed(due_by=NOW, when_late=rule) for rule in WhenLate),
     OrderProcessed(),
     OrderEnded(outcome=Outcome.FAILED, step="stock", cause=refusal("sold out")),
     OrderEnded(outcome=Outcome.UNDONE, cause=refusal("cancelled by an operator")),

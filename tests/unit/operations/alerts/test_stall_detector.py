@@ -1,5 +1,6 @@
 """How long orders wait to be claimed."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from unittest.mock import AsyncMock, patch
 
@@ -7,6 +8,8 @@ import pytest
 
 from engine.decisions.transitions import HistoryEntry, Transition
 from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import Deadline
+from engine.domain.derive import derive
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.keys import buckets, sortable
 from engine.domain.submitted_order import Priority
@@ -309,6 +312,22 @@ async def test_an_instance_that_ends_before_it_announced_loses_nothing_and_repea
 def overdue_since(ago, order_id=ORDER_ID):
     """An order whose payment should have been answered so long ago."""
     return orders.processing(steps=[steps.running(complete_by=NOW - ago)], order_id=order_id)
+
+
+def due_since(ago):
+    """A pending order whose deadline passed so long ago."""
+    order, at = orders.new(), NOW - ago
+    late = replace(order, deadline=Deadline(due_by=at, due_soon_at=at).warned())
+    return replace(late, derived=derive(late, late, NOW))
+
+
+@pytest.mark.proves("SUP-7", "SCH-17")
+@pytest.mark.parametrize(("ago", "found"), [(121, ["orders-overdue"]), (119, [])])
+async def test_a_deadline_that_no_sweep_has_noticed_is_announced(ago, found):
+    """After the usual time."""
+    detector, store = await watched(due_since(seconds(ago)))
+    await detector.check()
+    assert [event.subject for event in await announced(store)] == found
 
 
 @pytest.mark.proves("SUP-7", "FLT-12")

@@ -7,6 +7,7 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
+from engine.decisions.lists import LISTS
 from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import OperatorEvent
 from engine.domain import statuses as life
@@ -64,6 +65,8 @@ LASTS = Condition(
     raised_at=NOW,
 )
 FAILED = event(life.ORDER_FAILED)
+SOON, LATE = event(alerts.ORDER_DUE_SOON), event(alerts.ORDER_LATE)
+IN_LISTS = tuple(LISTS.values())
 ALERTS = {
     "the order is mended": (FAILED, pending_of(), True),
     "the order still waits for an operator": (FAILED, pending_of(ORDER_ID), False),
@@ -76,6 +79,10 @@ ALERTS = {
     "its subject is no order": (event(life.ORDER_FAILED, "b03"), pending_of(), False),
     "the order was undone": (event(life.ORDER_UNDONE), pending_of(), True),
     "what is owed could not be read": (FAILED, None, False),
+    "no deadline is ahead": (SOON, pending_of(kinds=IN_LISTS), True),
+    "the deadline is ahead": (SOON, pending_of(ORDER_ID, kinds=[WorkItemKind.DEADLINE]), False),
+    "the late order is over": (LATE, pending_of(), True),
+    "the late order goes on": (LATE, pending_of(ORDER_ID, kinds=[WorkItemKind.WAITING]), False),
     "a condition lasts": (of_condition(), None, False),
     "a condition has changed": (of_condition(status=ConditionStatus.CHANGED), None, False),
     "a condition has ended": (of_condition(status=ConditionStatus.RESOLVED), None, True),

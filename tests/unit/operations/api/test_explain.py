@@ -10,16 +10,20 @@ from engine.decisions.transitions import HistoryEntry, Transition
 from engine.declarations.business import AgentDefinition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
+from engine.domain.deadlines import Deadline, DeadlineState, WhenLate
 from engine.domain.errors import UnreadableRowError
-from engine.domain.statuses import Outcome
+from engine.domain.orders import InError
+from engine.domain.statuses import Direction, Outcome
 from engine.storage.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
 from engine.storage.order_rows import StateRecord, state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
+from engine.words.catalogue import text
 from engine.words.causes import words_of
 from engine.words.history import in_words
+from engine.words.values import clock
 from operations.api.explain import explain
-from operations.api.prospects import Actor, what_comes_otherwise
+from operations.api.prospects import Actor, recovery, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
 from testkit.memory import in_memory
 from tests.support.apps import app
@@ -359,3 +363,65 @@ def test_nobody_waits_for_the_time_of_a_clock_that_was_ahead():
     ahead = NOW + seconds(3 * 3600)
     order = orders.new(updated_at=ahead, ready_since=ahead)
     assert what_comes_otherwise(order, acting_rules, NOW).at == NOW
+
+
+# A deadline
+
+DUE = Deadline(due_by=LATER, due_soon_at=NOW, when_late=WhenLate.STOP)
+
+
+def due(deadline=DUE, **changes):
+    """The explanation of a pending order with this deadline."""
+    return explained(replace(orders.new(), deadline=deadline, **changes))
+
+
+@pytest.mark.proves("SCH-17", "OPR-2")
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({}, "stop"),
+        ({"when_late": WhenLate.UNDO}, "undo"),
+        ({"when_late": WhenLate.ALERT}, "alert"),
+        ({"state": DeadlineState.WARNED}, "stop"),
+        ({"state": DeadlineState.PASSED}, "passed"),
+        ({"state": DeadlineState.LIFTED}, "lifted"),
+    ],
+)
+def test_it_says_when_the_order_is_due_and_what_follows(changes, key):
+    """Once it has passed, what became of that."""
+    said = text(f"explain.due.{key}", due_by=clock(LATER))
+    assert said in due(replace(DUE, **changes)).summary
+
+
+@pytest.mark.proves("SCH-17", "OPR-2")
+def test_it_says_nothing_of_a_deadline_that_does_not_count():
+    """Of an undo, of an order that ended, and where there is none."""
+    without = due(None).summary
+    assert clock(LATER) not in without
+    for changes in ({"direction": Direction.UNDO}, {"state": InError(Outcome.FAILED)}):
+        assert clock(LATER) not in due(**changes).summary
+
+
+@pytest.mark.proves("SCH-17", "OPR-2")
+def test_past_its_point_of_no_return_it_says_that_a_late_order_stops():
+    """Whatever its rule."""
+    paid = steps.completed("payment")
+    pivot = replace(paid, rules=replace(paid.rules, pivot=True))
+    order = replace(orders.new(steps=[pivot]), deadline=replace(DUE, when_late=WhenLate.UNDO))
+    assert text("explain.due.stop", due_by=clock(LATER)) in explained(order).summary
+
+
+@pytest.mark.proves("SCH-17", "OPR-2")
+def test_at_its_deadline_an_order_waits_for_the_supervisor():
+    """Who ends it; if nothing happens before, the deadline is what comes."""
+    order = replace(orders.new(), deadline=DUE)
+    explanation = explained(order, at=LATER)
+    assert explanation.next_actor is Actor.SUPERVISOR
+    assert explanation.waiting_for == text("explain.waits-for.deadline")
+    comes = recovery(replace(order, deadline=DUE.warned()), acting_rules, NOW)
+    assert comes.transition.after.state == InError(Outcome.FAILED)
+    warned = explained(order, at=LATER - seconds(30)).if_nothing_happens
+    assert text("explain.becomes.unchanged") in warned
+    undo = replace(order, deadline=replace(DUE.warned(), when_late=WhenLate.UNDO))
+    assert text("explain.becomes.undo") in explained(undo, at=LATER).summary
+    assert recovery(replace(order, deadline=None), acting_rules, NOW) is None

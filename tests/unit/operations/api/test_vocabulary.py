@@ -28,6 +28,7 @@ def test_every_event_says_whether_something_went_wrong():
         "recovered",
         "expired",
         "step-failed",
+        "deadline-passed",
         "failed",
         "undo-incomplete",
         "not-attempted",
