@@ -33,8 +33,11 @@ It is longer than the longest time between two findings while orders wait: the p
 PROBE_REQUESTS = 3
 """Requests that show whether an agent works again, or can do more than it is known to do."""
 
+PROBE_PAUSE_SHARE = 0.25
+"""The pause before the next requests to a silent agent, as a share of its silence (SUP-10)."""
+
 SHORTEST_PROBE_PAUSE, LONGEST_PROBE_PAUSE = timedelta(seconds=1), timedelta(minutes=2)
-"""The limits of the pause before the next requests are sent to a silent agent (SUP-10)."""
+"""The limits of this pause."""
 
 KEPT = timedelta(hours=1)
 """How long an expired row is kept.
@@ -121,13 +124,13 @@ class AgentHealth:
     def next_probe(self) -> datetime | None:
         """When schedulers may send requests to a silent agent again; None if it is not silent.
 
-        The pause grows with the silence: it is half of the time for which the agent had been silent
-        at the last finding, within limits (SUP-10).
+        The pause grows with the silence: it is a quarter of the time for which the agent had been
+        silent at the last finding, within limits (SUP-10).
         """
         if self.unresponsive_since is None:
             return None
-        half = (self.at - self.unresponsive_since) / 2
-        return self.at + min(max(half, SHORTEST_PROBE_PAUSE), LONGEST_PROBE_PAUSE)
+        pause = (self.at - self.unresponsive_since) * PROBE_PAUSE_SHARE
+        return self.at + min(max(pause, SHORTEST_PROBE_PAUSE), LONGEST_PROBE_PAUSE)
 
     @property
     def counts_until(self) -> datetime:

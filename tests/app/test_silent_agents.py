@@ -24,6 +24,7 @@ ENDS_WITHIN = MAX_SILENCE + LONGEST + 4 * EVERY
 """The bound, and the longest pause between two attempts of an order."""
 MOST_ATTEMPTS = 80
 """Those of the first moment, when nothing is known of the agent, and three in each pause and attempt of three minutes."""
+GRACE = OperatorRequest(operator="grace", note="the customer called")
 AT_ONCE = 10
 """Orders that are sent before anything is known of the agent."""
 
@@ -156,10 +157,10 @@ def test_of_many_orders_few_are_sent_to_an_agent_that_is_switched_off(switched_o
 
 
 @pytest.mark.proves("SUP-10", "WRK-1")
-@pytest.mark.parametrize("minutes", [2, 20, 55])
+@pytest.mark.parametrize("minutes", [2, 55])
 def test_all_orders_are_processed_soon_once_the_agent_works_again(switched_off, minutes):
     """The pause ends by itself: a poll finds the orders."""
-    world = switched_off(on_failure=OnFailure.UNDO)
+    world = switched_off(30, on_failure=OnFailure.UNDO)
     world.advance(timedelta(minutes=minutes))
     world.switch_on()
     world.advance(LONGEST_PROBE_PAUSE + TIMEOUT + 4 * EVERY)
@@ -178,6 +179,18 @@ def test_an_order_that_waits_for_a_silent_agent_is_explained(switched_off):
     given_up = BEGINS + MAX_SILENCE
     for time in (BEGINS, given_up):
         assert f"{time:%Y-%m-%d %H:%M:%S} UTC" in explanation.waiting_for
+
+
+@pytest.mark.proves("SUP-10", "OPR-8")
+def test_an_order_whose_priority_is_raised_is_sent_with_the_next_probe(switched_off):
+    """It does not end the pause, which is that of the agent."""
+    world = switched_off(20)
+    world.advance(timedelta(minutes=20))
+    assert world.order(19).step("charge").counts.attempts == 0
+    world.run(world.operations.orders.act(BY_NAME["expedite"], world.order_ids[19], GRACE))
+    assert world.order(19).step("charge").counts.attempts == 0
+    world.advance(LONGEST_PROBE_PAUSE + TIMEOUT + 2 * EVERY)
+    assert world.order(19).step("charge").counts.attempts == 1
 
 
 @pytest.mark.proves("SUP-9", "SUP-3")
@@ -206,8 +219,7 @@ def test_an_undo_that_no_agent_begins_ends_too(switched_off):
     """What was sent may have been done, and an operator is alerted."""
     world = switched_off(1)
     world.advance(2 * TIMEOUT)
-    grace = OperatorRequest(operator="grace", note="the customer called")
-    world.run(world.operations.orders.act(BY_NAME["cancel"], world.order_ids[0], grace))
+    world.run(world.operations.orders.act(BY_NAME["cancel"], world.order_ids[0], GRACE))
     world.advance(ENDS_WITHIN + 2 * TIMEOUT)
     assert world.order().outcome is Outcome.UNDO_INCOMPLETE
     assert world.order().cause.code is Code.NO_AGENT_BEGAN
@@ -218,14 +230,14 @@ def test_an_agent_that_is_paused_is_not_silent(switched_off):
     """Orders wait for the end of the pause, however long that is."""
     world = switched_off(3)
     world.advance(3 * TIMEOUT)
-    request = PauseRequest(operator="grace", note="a migration", until=BEGINS + timedelta(days=2))
+    request = PauseRequest(operator="grace", note="a migration", until=BEGINS + 3 * MAX_SILENCE)
     engine = world.engine
     pauses = AgentPauseService(
         agents=engine.agent_names, agent_health=engine.agent_health, clock=world.loop.now
     )
     world.run(pauses.pause("bank", request))
-    world.advance(timedelta(hours=47))
+    world.advance(2.5 * MAX_SILENCE)
     assert ended(world.all()) == []
     world.switch_on()
-    world.advance(timedelta(hours=1) + 4 * EVERY)
+    world.advance(MAX_SILENCE / 2 + 4 * EVERY)
     assert {order.process_state for order in world.all()} == {ProcessState.PROCESSED}

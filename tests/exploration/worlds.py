@@ -1161,7 +1161,6 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     ANSWER_CANCELLED: ("ANS-4",),
     CANNOT_BE_JUDGED: (),
     FOR_A_TIME: ("SUB-9",),
-    SILENT_CANCELLED: (),
     STOPPED_LATE: ("OPR-2",),
 }
 """Those in which what an operator does, and when, is the point."""
@@ -1176,6 +1175,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     RESTS_CANCELLED: (),
     HELD_BACK: (),
     SILENT_OPTIONAL: (),
+    SILENT_CANCELLED: (),
     SETTLES_DONE: ("UND-2",),
     STARTS_BESIDE: ("SCH-10",),
     JUDGED_ONCE: (),

@@ -23,8 +23,8 @@ def _silences(handler: Handler) -> dict[str, AgentHealth]:
 
 
 def _pause(since: datetime, at: datetime) -> timedelta:
-    """Return the pause after a finding: half of the silence, from a second to two minutes."""
-    return min(max((at - since) / 2, timedelta(seconds=1)), timedelta(minutes=2))
+    """Return the pause after a finding: a quarter of the silence, from a second to two minutes."""
+    return min(max((at - since) / 4, timedelta(seconds=1)), timedelta(minutes=2))
 
 
 @law("SUP-10", at=DECISION)
@@ -38,7 +38,8 @@ def few_requests_at_a_silent_agent(world: World, handler: Handler, transition: T
         probe = record.at + _pause(record.unresponsive_since, record.at)
         at = transition.entry.at
         demand(at >= probe, f"{record.agent} is silent, and gets a request at {at} (SUP-10)")
-        others = list(_open_at(world, record.agent, at))
+        own = transition.after.order_id
+        others = [request for request in _open_at(world, record.agent, at) if own not in request]
         demand(not others, f"{record.agent} is silent, and has {others} already (SUP-10)")
 
 

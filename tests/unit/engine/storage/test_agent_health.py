@@ -132,10 +132,10 @@ def pause(until, at=NOW):
     ("silent", "expected"),
     [
         (seconds(0), SHORTEST_PROBE_PAUSE),
-        (seconds(1.5), SHORTEST_PROBE_PAUSE),
-        (seconds(62), seconds(31)),
-        (seconds(200), seconds(100)),
-        (seconds(240), LONGEST_PROBE_PAUSE),
+        (seconds(3), SHORTEST_PROBE_PAUSE),
+        (seconds(62), seconds(15.5)),
+        (seconds(400), seconds(100)),
+        (seconds(480), LONGEST_PROBE_PAUSE),
         (timedelta(days=3), LONGEST_PROBE_PAUSE),
     ],
 )
@@ -203,7 +203,7 @@ def test_when_an_agent_gets_requests_again():
     opened = report(open_until=NOW + seconds(9))
     assert requests_from([opened], "payment", NOW) == NOW + seconds(9)
     found = silence(NOW - seconds(60))
-    assert requests_from([found], "payment", NOW) == NOW + seconds(30)
-    assert requests_from([found], "payment", NOW + seconds(30)) is None
+    assert requests_from([found], "payment", NOW) == NOW + seconds(15)
+    assert requests_from([found], "payment", NOW + seconds(15)) is None
     assert requests_from([found, report()], "payment", NOW) is None
     assert requests_from([], "payment", NOW) is None

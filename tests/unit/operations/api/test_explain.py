@@ -172,8 +172,8 @@ def test_of_an_order_whose_agents_are_all_silent_it_says_when_they_are_probed_an
     silent = tuple(
         health(agent, at=LATER - seconds(20), unresponsive_since=since)
         for agent, since in (
-            ("payment", LATER - seconds(80)),
-            ("payment-backup", LATER - seconds(100)),
+            ("payment", LATER - seconds(140)),
+            ("payment-backup", LATER - seconds(180)),
         )
     )
     rules = replace(acting_rules, agent_health=silent)
