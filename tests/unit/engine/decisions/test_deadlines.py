@@ -55,7 +55,7 @@ OVER = DUE + TOLERANCE + INSTANT
 BY = Processing("scheduler-1")
 DONE = Done(key=KEY, result={})
 LATE = Cause(Code.DEADLINE_PASSED, {"due_by": DUE.isoformat()})
-BEGUN = AttemptReport(has_begun=True)
+BEGUN = AttemptReport(has_begun=True, fault="")
 
 
 def checked(it, now=OVER):
