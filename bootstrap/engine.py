@@ -18,6 +18,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import StepDefaults
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
+from engine.domain.work_index import WorkItemKind, checked_kinds
 from engine.features.external_events.callback_urls import CallbackUrls
 from engine.http.external_events import CallbackService
 from engine.http.public_api.service import CustomerService
@@ -282,7 +283,13 @@ class Engine:
             rules=self.supervisor_rules,
             agent_health=self.agent_health,
             clock_guard=self.clock_guard,
+            checked=self.checked,
         )
+
+    @property
+    def checked(self) -> Sequence[WorkItemKind]:
+        """The kinds of work items that sweeps check: deadlines only if a workflow declares one."""
+        return checked_kinds(has_deadlines=self.business.workflows.have_deadlines)
 
     @cached_property
     def customers(self) -> CustomerService:

@@ -97,6 +97,7 @@ class Operations:
             submissions=engine.submissions,
             agent_health=engine.agent_health,
             offers=offers_of(engine.agents),
+            checked=engine.checked,
             clock=engine.adapters.clock,
             pending_alert_after=timedelta(seconds=engine.settings.pending_alert_seconds),
             sweep_alert_after=timedelta(seconds=engine.settings.sweep_alert_seconds),

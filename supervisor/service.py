@@ -23,9 +23,6 @@ from supervisor.silence import SilenceRecorder
 
 log = logging.getLogger(__name__)
 
-CHECKED = (WorkItemKind.RUNNING, WorkItemKind.WAITING, WorkItemKind.DEADLINE)
-"""The work items that a supervisor checks once their time has passed."""
-
 PAGE = 100
 """Maximum number of orders that are recovered between two checks of the lease."""
 
@@ -40,6 +37,8 @@ class SupervisorService:
     rules: SupervisorRules
     agent_health: AgentHealthLog
     clock_guard: ClockGuard
+    checked: Sequence[WorkItemKind]
+    """The kinds of work items that are checked once their time has passed: a query for each."""
 
     async def sweep(self) -> int:
         """Recover every overdue order (SUP-2, SCH-17); return how many were recovered.
@@ -57,7 +56,7 @@ class SupervisorService:
             clock=self.unit_of_work.clock,
         )
         buckets = self.unit_of_work.store.buckets
-        ranges = list(product(buckets, CHECKED))
+        ranges = list(product(buckets, self.checked))
         sweeps = (self._sweep_bucket(bucket, kind, silence) for bucket, kind in ranges)
         found = zip(ranges, await run_all(sweeps), strict=True)
         recovered = sum(n for (_, kind), n in found if kind is not WorkItemKind.DEADLINE)

@@ -19,7 +19,6 @@ from engine.declarations.business import AgentDefinition
 from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
-from engine.domain.steps import MAX_RETRY_PAUSE
 from engine.urls import URL
 from engine.words.catalogue import ENGLISH, languages
 from engine.words.faults import text_of
@@ -127,7 +126,7 @@ class Settings(ChannelSettings):
     cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
     """How long a cooldown lasts after the threshold, unless the workflow defines it."""
     max_retry_pause_seconds: float = Field(
-        MAX_RETRY_PAUSE.total_seconds(),
+        300,
         alias="MAX_RETRY_PAUSE_SECONDS",
         ge=0,
         le=LONGEST_WAIT.total_seconds(),

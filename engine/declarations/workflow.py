@@ -428,6 +428,11 @@ class Workflows:
             if count > 1:
                 yield Fault(FaultCode.DUPLICATE_WORKFLOW, place)
 
+    @property
+    def have_deadlines(self) -> bool:
+        """Whether orders of one of them have a deadline (SCH-17)."""
+        return any(workflow.within is not None for workflow in self.all)
+
     def find(self, name: str, version: int) -> WorkflowDefinition | None:
         """Return the workflow that an order was started with, if this app still has it."""
         return self._known.get((name, version))

@@ -42,6 +42,13 @@ class WorkItemKind(StrEnum):
 DUE = tuple(kind for kind in WorkItemKind if kind.startswith("!"))
 """The kinds of rows that are read by when they fall due."""
 
+
+def checked_kinds(*, has_deadlines: bool) -> tuple[WorkItemKind, ...]:
+    """Return the kinds of rows that a supervisor checks once their time has passed (SUP-2)."""
+    attempts = WorkItemKind.RUNNING, WorkItemKind.WAITING
+    return (*attempts, WorkItemKind.DEADLINE) if has_deadlines else attempts
+
+
 ENDED_PREFIX = f"{WorkItemKind.ENDED}|"
 """The prefix of the rows by which orders that are over are listed: they are owed nothing."""
 

@@ -58,6 +58,8 @@ class StallDetector:
     agent_health: AgentHealthLog
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability."""
+    checked: Sequence[WorkItemKind]
+    """The kinds of work items that a sweep checks once their time has passed."""
     clock: Clock
     pending_alert_after: timedelta
     """How long an order may be due for a claim, or overdue, before an alert is raised."""
@@ -184,9 +186,9 @@ class StallDetector:
     async def _not_recovered(self, bucket: str, now: datetime) -> list[StallFinding]:
         """Return the orders that are overdue for too long: no sweep has recovered them."""
         late = now - self.pending_alert_after
-        rows = await self._listed(bucket, *work_index.overdue(late))
-        rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.WAITING))
-        rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.DEADLINE))
+        rows = list[IndexRow]()
+        for kind in self.checked:
+            rows += await self._listed(bucket, *work_index.overdue(late, kind))
         return list(_of_orders(alerts.OVERDUE, Code.NOT_RECOVERED, rows))
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[StallFinding]:

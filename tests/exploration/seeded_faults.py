@@ -1255,7 +1255,7 @@ def shows_a_time_after_the_deadline() -> AbstractContextManager[Any]:
 
 
 def never_checks_deadlines() -> AbstractContextManager[Any]:
-    return patch.object(supervisor_service, "CHECKED", (WorkItemKind.RUNNING, WorkItemKind.WAITING))
+    return patch.object(Workflows, "have_deadlines", False)
 
 
 def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:

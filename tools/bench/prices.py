@@ -72,8 +72,8 @@ class Deployed:
     @property
     def queries(self) -> int:
         """Queries of tables a minute: one of a bucket, or several; see docs/architecture.md."""
-        swept, polled = self.sweeps * (3 * self.buckets + 2), self.polls * (3 * self.buckets + 2)
-        looked = self.watches * 34 + self.notifies
+        swept, polled = self.sweeps * (2 * self.buckets + 2), self.polls * (3 * self.buckets + 2)
+        looked = self.watches * 26 + self.notifies
         return swept + self.relays * self.buckets + polled + looked
 
 
