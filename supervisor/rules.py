@@ -33,11 +33,12 @@ class SupervisorRules:
     """A step is given up after so many requests in a row that no agent began (SUP-9)."""
 
     def recover(
-        self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
+        self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth] | None
     ) -> Transition | None:
         """Act on what has expired: steps, and the order's deadline; None if nothing has.
 
-        `health` are the agents' health reports.
+        `health` are the agents' health reports; None if they cannot be read. Then no failure is
+        counted, and no step is given up.
         """
         reports = _reports_of(order, health)
         next_version = recover(order, now, reports, self.clock_tolerance, self.max_unbegun_attempts)
@@ -65,14 +66,16 @@ class SupervisorRules:
 
 
 def _reports_of(
-    order: OrderAggregate, health: Sequence[AgentHealth]
+    order: OrderAggregate, health: Sequence[AgentHealth] | None
 ) -> Mapping[str, AttemptReport]:
     """Return what agents have reported of each attempt that is under way, by its request."""
     attempts = {request_id_of(order.order_id, step): step for step in order.in_state(AtWork)}
     return {request: _report_of(request, step, health) for request, step in attempts.items()}
 
 
-def _report_of(request: str, step: Step, health: Sequence[AgentHealth]) -> AttemptReport:
+def _report_of(request: str, step: Step, health: Sequence[AgentHealth] | None) -> AttemptReport:
+    if health is None:
+        return AttemptReport(is_known=False)
     fault = fault_of(health, request)
     return AttemptReport(
         has_begun=has_begun(health, request),

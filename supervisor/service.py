@@ -103,10 +103,10 @@ class SupervisorService:
     ) -> bool:
         """Recover one order; of this and a concurrent reply, claim or recovery, one wins (SUP-4).
 
-        If `health` is None, no failure is counted, and no agent counts as silent. An error with the
-        order does not stop the others; it is logged at each sweep.
+        If `health` is None, no failure is counted, no step is given up, and no agent counts as
+        silent. An error with the order does not stop the others; it is logged at each sweep.
         """
-        decide = partial(self._recovered, health or ())
+        decide = partial(self._recovered, health)
         record = None if health is None else partial(self._record_silence, health, silence)
         try:
             await self.unit_of_work.run(order_id, decide, record)
@@ -118,7 +118,7 @@ class SupervisorService:
         return True
 
     def _recovered(
-        self, health: Sequence[AgentHealth], order: OrderAggregate, now: datetime
+        self, health: Sequence[AgentHealth] | None, order: OrderAggregate, now: datetime
     ) -> Decision:
         return self.rules.recover(order, now, health)
 

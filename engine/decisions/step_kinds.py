@@ -42,6 +42,8 @@ class Start:
 class AttemptReport:
     """What agents have reported of an attempt."""
 
+    is_known: bool = True
+    """Whether the reports of the agents could be read."""
     has_begun: bool = False
     """Whether an agent began it; any other attempt counts as no failure."""
     fault: str | None = None
@@ -177,9 +179,9 @@ def _counted(step: Step, expiry: Expiry) -> ExpiryOutcome:
 
 def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
     """Count no failure; a step whose requests no agent begins is given up in the end (SUP-9)."""
-    has_begun, unbegun = expiry.report.has_begun, step.counts.unbegun + 1
+    has_begun, unbegun = expiry.report.has_begun, _unbegun(step, expiry.report)
     expired = _expired(step, expiry.report, is_counted=False)
-    if not has_begun and unbegun >= expiry.max_unbegun:
+    if unbegun > step.counts.unbegun and unbegun >= expiry.max_unbegun:
         facts = {"step": step.name, "agent": step.agent, "attempts": unbegun}
         cause = Cause(Code.NO_AGENT_BEGAN, facts)
         given_up = verbs.give_up_unbegun(step, expiry.now, cause)
@@ -187,8 +189,15 @@ def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
     cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})
     if has_begun:
         cause = Cause(Code.TIMED_OUT, {"fault": ""})
-    after = verbs.expire_uncounted(step, expiry.now, cause, is_begun=has_begun)
+    after = verbs.expire_uncounted(step, expiry.now, cause, unbegun=unbegun)
     return ExpiryOutcome(after, (expired,))
+
+
+def _unbegun(step: Step, report: AttemptReport) -> int:
+    """Return how many requests in a row no agent has begun; an unknown one changes nothing."""
+    if report.has_begun:
+        return 0
+    return step.counts.unbegun + report.is_known
 
 
 def _is_overloaded(step: Step, report: AttemptReport) -> bool:

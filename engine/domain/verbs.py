@@ -231,14 +231,13 @@ def expire(
 
 
 @verb(TableEvent.EXPIRE)
-def expire_uncounted(step: Step, now: datetime, cause: Cause, *, is_begun: bool) -> Step:
+def expire_uncounted(step: Step, now: datetime, cause: Cause, *, unbegun: int) -> Step:
     """Let the step wait, without a failure (SUP-3, SCH-16).
 
-    `is_begun` says whether an agent is known to have begun the attempt.
+    `unbegun` is the number of the last requests that no agent is known to have begun (SUP-9).
     """
     counts, at = _uncounted(step, now)
-    if not is_begun:
-        counts = replace(counts, unbegun=step.counts.unbegun + 1)
+    counts = replace(counts, unbegun=unbegun)
     return _in_doubt(replace(step, counts=counts), at, now, cause)
 
 

@@ -18,7 +18,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
-from supervisor.rules import FOUND_WITHIN
+from supervisor.rules import FOUND_WITHIN, SupervisorRules
 from tests.support.acting import alerts_of, resubmit
 from tests.support.builders import (
     MAX_UNBEGUN,
@@ -365,6 +365,18 @@ def test_an_order_is_given_up_when_no_agent_has_begun_so_many_requests():
     assert (order.process_state, order.failures) == (ProcessState.ERROR, 0)
     assert order.cause.code is Code.NO_AGENT_BEGAN
     assert order.step("payment").counts.attempts == MAX_UNBEGUN
+
+
+@pytest.mark.proves("SUP-9")
+def test_no_order_is_given_up_while_the_reports_of_agents_cannot_be_read():
+    """Nobody knows then whether an agent began its requests."""
+    order, now = orders.new(), NOW
+    for health in [[]] * (MAX_UNBEGUN - 1) + [None] * 2:
+        order = claimed(order, order.derived.not_before or now)
+        now = timed_out(order)
+        order = SupervisorRules.recover(supervisor, order, now, health).after
+    assert order.process_state is ProcessState.PENDING
+    assert order.step("payment").counts.unbegun == MAX_UNBEGUN - 1
 
 
 @pytest.mark.proves("SUP-3")

@@ -235,8 +235,8 @@ VERBS = {
     TableEvent.EXPIRE: (
         lambda it: verbs.expire(it, NOW, TIMED_OUT),
         lambda it: verbs.expire(it, NOW, TIMED_OUT, delay=HOUR),
-        lambda it: verbs.expire_uncounted(it, LATER, NOT_BEGUN, is_begun=False),
-        lambda it: verbs.expire_uncounted(it, NOW, TIMED_OUT, is_begun=True),
+        lambda it: verbs.expire_uncounted(it, LATER, NOT_BEGUN, unbegun=1),
+        lambda it: verbs.expire_uncounted(it, NOW, TIMED_OUT, unbegun=0),
         lambda it: verbs.expire_overloaded(it, LATER, OVERLOADED),
         lambda it: verbs.expire_overloaded(it, NOW, OVERLOADED),
         lambda it: verbs.give_up_unbegun(it, NOW, NOT_BEGUN),

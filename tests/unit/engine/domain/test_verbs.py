@@ -334,19 +334,19 @@ def test_an_undo_waits_and_fails_as_a_step_does():
 
 def test_an_attempt_that_nobody_is_known_to_have_begun_counts_as_no_failure():
     """SUP-3, SCH-16; it may have been done all the same."""
-    waits = verbs.expire_uncounted(running(), NOW, NOT_BEGUN, is_begun=False)
+    waits = verbs.expire_uncounted(running(), NOW, NOT_BEGUN, unbegun=1)
     until = NOW + timedelta(seconds=0.25)
     assert waits.state == BackingOff(until, NOT_BEGUN, retry_by=until + TIMEOUT)
     assert waits.counts == Counts(attempts=1, uncounted=1, unbegun=1)
     assert waits.effect == InDoubt(key=KEY)
-    passed = verbs.expire_uncounted(running(), UP, NOT_BEGUN, is_begun=False)
+    passed = verbs.expire_uncounted(running(), UP, NOT_BEGUN, unbegun=1)
     assert passed.state == Waiting(NOT_BEGUN, retry_by=UP + TIMEOUT)
 
 
 def test_an_attempt_that_was_begun_may_count_as_no_failure_either():
     """SUP-3: its reply may wait; that ends the row of requests that nobody began (SUP-9)."""
     before = replace(running(), counts=Counts(attempts=3, uncounted=2, unbegun=2))
-    waits = verbs.expire_uncounted(before, NOW, TIMED_OUT, is_begun=True)
+    waits = verbs.expire_uncounted(before, NOW, TIMED_OUT, unbegun=0)
     assert waits.counts == Counts(attempts=3, uncounted=3)
     assert waits.state == BackingOff(waits.not_before, TIMED_OUT, waits.retry_by)
     assert waits.effect == InDoubt(key=KEY)
