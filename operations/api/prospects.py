@@ -119,7 +119,7 @@ def what_comes(order: OrderAggregate, rules: ActingRules, now: datetime) -> Pros
     """Return the next act that is expected; None for an order that has ended and needs none."""
     match order.state:
         case Pending():
-            return _claim(order, rules, max(now, order.derived.not_before or now))
+            return _claim(order, rules, max(now, order.derived.not_before or now), now)
         case Processing():
             return _answer_or_recovery(order, rules, now)
     return None if order.is_over else Prospect(actor=Actor.OPERATOR)
@@ -131,7 +131,7 @@ def what_comes_otherwise(
     """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
     found = [recovery(order, rules, now)]
     if order.blocked() is None:
-        found.append(_claim(order, rules, max(now, polled_from(order, rules, now))))
+        found.append(_claim(order, rules, max(now, polled_from(order, rules, now)), now))
     others = (Actor.AGENT, Actor.OUTSIDE)
     acts = (act for act in found if act and act.at and act.actor not in others)
     return min(acts, key=lambda act: act.at or now, default=None)
@@ -147,20 +147,27 @@ def polled_from(order: OrderAggregate, rules: ActingRules, now: datetime) -> dat
     return order.derived.not_before or soon
 
 
-def _claim(order: OrderAggregate, rules: ActingRules, at: datetime) -> Prospect | None:
-    """Return the claim at this time, or once an agent that the order needs makes calls again."""
-    why_not = None
+def _claim(
+    order: OrderAggregate, rules: ActingRules, at: datetime, now: datetime
+) -> Prospect | None:
+    """Return the claim at `at`, or once an agent that the order needs makes calls again.
+
+    If the deadline of the order comes before, it is what the supervisor does then.
+    """
+    refused = []
     for then in (at, *rules.turning_points(order, at)):
         transition = rules.claimed(order, then)
         if isinstance(transition, Transition):
             return Prospect(
                 actor=Actor.SCHEDULER, at=then, transition=transition, circuits_open=then > at
             )
-        why_not = why_not or (transition.why if isinstance(transition, NotClaimed) else None)
+        if isinstance(transition, NotClaimed):
+            refused.append(transition.why)
     if order.has_any(UnderWay):
         return _answer_or_recovery(order, rules, at)
-    if why_not is NotClaimable.DEADLINE_PASSED:
-        return recovery(order, rules, at)
+    if NotClaimable.DEADLINE_PASSED in refused:
+        return recovery(order, rules, now)
+    why_not = next(iter(refused), None)
     if why_not in (NotClaimable.UNKNOWN_WORKFLOW, NotClaimable.UNKNOWN_PROVIDER):
         return _given_up(order, rules, at, why_not)
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)

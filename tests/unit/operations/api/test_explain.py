@@ -11,8 +11,10 @@ from engine.declarations.business import AgentDefinition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.deadlines import Deadline, DeadlineState, WhenLate
+from engine.domain.derive import changed
 from engine.domain.errors import UnreadableRowError
 from engine.domain.orders import InError
+from engine.domain.states import Delayed
 from engine.domain.statuses import Direction, Outcome
 from engine.storage.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
 from engine.storage.order_rows import StateRecord, state_record
@@ -32,6 +34,7 @@ from tests.support.builders import (
     NOW,
     ORDER_ID,
     PROVIDERS,
+    TIMEOUT,
     acting_rules,
     answer,
     begun_by,
@@ -425,3 +428,20 @@ def test_at_its_deadline_an_order_waits_for_the_supervisor():
     undo = replace(order, deadline=replace(DUE.warned(), when_late=WhenLate.UNDO))
     assert text("explain.becomes.undo") in explained(undo, at=LATER).summary
     assert recovery(replace(order, deadline=None), acting_rules, NOW) is None
+
+
+@pytest.mark.proves("SCH-17", "OPR-2")
+def test_an_order_that_can_start_nothing_before_its_deadline_waits_for_the_supervisor():
+    """Neither for the end of the pause, nor for an agent that makes calls after it."""
+    order = replace(orders.new(), deadline=DUE.warned())
+    until = DUE.due_by + seconds(60)
+    paused = order.with_steps(
+        replace(order.steps[0], state=Delayed(until, steps.TIMED_OUT, until + TIMEOUT))
+    )
+    closed = [health(agent, at=NOW, open_until=until) for agent in acting_rules.offers["payment"]]
+    for explanation in (
+        explained(changed(order, paused, NOW)),
+        explained(order, replace(acting_rules, agent_health=closed)),
+    ):
+        assert explanation.next_actor is Actor.SUPERVISOR
+        assert DUE.due_by < explanation.next_at < until
