@@ -167,7 +167,7 @@ TABLE: Mapping[TableEvent, Rows] = {
         (Undoing,): undo_pending(Waiting, Delayed, BackingOff, CoolingDown) | kinds(UndoFailed),
         # It is given up while it waits, since no agent takes its request.
         **_rows(_TRIED | kinds(Scheduled), kinds(CoolingDown) | _NO_MORE_ATTEMPTS),
-        **_rows(_UNDO_WAITS, undo_pending(CoolingDown) | _NO_MORE_UNDO),
+        **_rows(_UNDO_WAITS, undo_pending(CoolingDown) | kinds(UndoFailed)),
     },
     TableEvent.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is
         **_or_unchanged(_TRIED | _NEW | kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),

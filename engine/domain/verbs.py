@@ -254,11 +254,11 @@ def give_up_unbegun(step: Step, now: datetime, cause: Cause) -> Step:
     """Give up a step that no agent begins (SUP-9).
 
     It cools down, or is skipped, as its rule says. It never asks for the undo: an agent that is
-    away says nothing about the order. A request that is under way is in doubt, and a step that was
-    never sent is not.
+    away says nothing about the order. A request that is under way is in doubt, and so is a step whose
+    undo nobody begins. A step that was never sent is not.
     """
-    is_sent = isinstance(step.state, UnderWay)
-    effect = doubted(step.effect, unanswered=True) if is_sent else step.effect
+    in_doubt = isinstance(step.state, UnderWay | UndoPending)
+    effect = doubted(step.effect, unanswered=True) if in_doubt else step.effect
     given_up = replace(step, effect=effect)
     if step.counts.cooldowns < step.rules.max_cooldowns:
         return cooled_down(given_up, now, cause)

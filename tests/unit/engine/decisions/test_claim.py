@@ -28,7 +28,6 @@ from engine.domain.states import (
     CoolingDown,
     Deferred,
     Failed,
-    NothingToUndo,
     RequestCancelled,
     Running,
     Scheduled,
@@ -599,12 +598,12 @@ def test_an_undo_that_no_agent_begins_ends_incomplete():
     assert next_version.after.state == InError(Outcome.UNDO_INCOMPLETE)
 
 
-def test_nothing_stands_of_an_undo_that_no_agent_begins_if_nothing_was_done():
-    """The order is undone."""
+def test_an_undo_that_no_agent_begins_ends_incomplete_also_after_a_refusal():
+    """An operator may have skipped the step, because it was done by other means (OPR-4)."""
     refused = step(UndoPending(), effect=NotDone(key=KEY))
     next_version = waited(refused, direction=Direction.UNDO)
-    assert only_step(next_version).state == NothingToUndo(no_agent())
-    assert next_version.after.state == InError(Outcome.UNDONE)
+    assert only_step(next_version).state == UndoFailed(no_agent())
+    assert next_version.after.state == InError(Outcome.UNDO_INCOMPLETE)
 
 
 def test_a_step_is_given_up_beside_one_that_runs():

@@ -241,7 +241,6 @@ VERBS = {
         lambda it: verbs.expire_overloaded(it, NOW, OVERLOADED),
         lambda it: verbs.give_up_unbegun(it, NOW, NOT_BEGUN),
         lambda it: verbs.expire_in_undo(it, NOW),
-        lambda it: verbs.give_up_unbegun(it, NOW, NOT_BEGUN),
         lambda it: external_events.expire_event(it, NOW),
     ),
     TableEvent.REQUEST_UNDO: (verbs.request_undo,),
