@@ -52,12 +52,15 @@ class SupervisorRules:
         """Yield the agents of expired steps that have not reported since the request, and its time.
 
         If no sweep has found the step in time, the whole app may have been away, and the silence
-        begins with an attempt that would end now. `health` are the agents' health reports.
+        begins with an attempt that would end now. An attempt that the deadline of its order cut
+        short shows nothing: its agent may have had no time to begin it. `health` are the agents'
+        health reports.
         """
         for step in order.in_state(AtWork):
             requested_at = step.started_at
             if (
                 requested_at
+                and not step.state.started_at
                 and step.is_expired(now, self.clock_tolerance)
                 and not has_reported(health, step.agent, requested_at)
             ):

@@ -206,18 +206,13 @@ class Proceed:
         """Return the steps that are given up, since no agent takes their requests (SUP-9).
 
         The order has waited for too long, and all agents that may do the step have been silent for
-        as long. Pauses and start times are respected.
+        as long. Pauses, start times and the order's deadline are respected.
         """
         since = draft.now - self.scheduler.max_silence
         if draft.before.derived.ready_since >= since:
             return []
-        due = (step for step in draft.order.ready if not step.is_external)
-        return [
-            step
-            for step in due
-            if (draft.order.starts_at(step) or draft.now) <= draft.now
-            and self._are_silent(step, since)
-        ]
+        due = (step for step in draft.order.ready if draft.order.may_start(step, draft.now))
+        return [step for step in due if not step.is_external and self._are_silent(step, since)]
 
     def _are_silent(self, step: Step, since: datetime) -> bool:
         """Whether all agents that may do the step have been silent since before this time."""

@@ -7,6 +7,7 @@ import pytest
 from engine.decisions.step_kinds import MAX_OVERLOADED_ATTEMPTS
 from engine.decisions.transitions import NotClaimed
 from engine.domain.causes import Cause, Code, root_of, step_failed
+from engine.domain.deadlines import Deadline, WhenLate
 from engine.domain.effects import InDoubt
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest, OrderReady, decode
@@ -476,3 +477,13 @@ def test_time_for_which_nobody_looked_is_no_silence():
     assert [*supervisor.unresponsive_agents(order, in_time, ())] == [("payment", NOW)]
     late = timed_out(order) + FOUND_WITHIN
     assert [*supervisor.unresponsive_agents(order, late, ())] == [("payment", late - TIMEOUT)]
+
+
+@pytest.mark.proves("SUP-10", "SCH-17")
+def test_an_attempt_that_a_deadline_cut_short_shows_no_silence():
+    """Its agent drops a request that leaves it no time, without a report."""
+    due_by = NOW + TIMEOUT - seconds(1)
+    deadline = Deadline(due_by=due_by, due_soon_at=NOW, when_late=WhenLate.STOP)
+    order = claimed(replace(orders.new(), deadline=deadline))
+    assert order.step("payment").complete_by == due_by
+    assert [*supervisor.unresponsive_agents(order, timed_out(order), ())] == []

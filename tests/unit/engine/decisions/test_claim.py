@@ -15,6 +15,7 @@ from engine.decisions.transitions import NotClaimed
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code, step_failed
+from engine.domain.deadlines import Deadline, WhenLate
 from engine.domain.derive import changed
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, NothingSent, UndoInDoubt
 from engine.domain.errors import InputFault
@@ -588,6 +589,13 @@ def test_of_a_step_in_doubt_the_agents_of_its_provider_decide():
     assert isinstance(only_step(waited(doubtful, silent=silent, capacity=elsewhere)).state, Failed)
     known = waited(doubtful, silent={"bank": LONG_AGO}, capacity=elsewhere)
     assert known == NotClaimed(NotClaimable.NO_CAPACITY_AT_ITS_OWN)
+
+
+def test_no_step_is_given_up_for_silent_agents_after_the_deadline():
+    """SCH-17: the rule of the deadline decides, once a supervisor has noticed it."""
+    deadline = Deadline(due_by=NOW, due_soon_at=LONG_AGO, when_late=WhenLate.UNDO)
+    left = waited(step(), deadline=deadline)
+    assert left == NotClaimed(NotClaimable.DEADLINE_PASSED)
 
 
 def test_an_undo_that_no_agent_begins_ends_incomplete():
