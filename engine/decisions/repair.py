@@ -8,7 +8,14 @@ from engine.decisions.drafts import NextVersion, next_version
 from engine.domain.causes import Cause, Code
 from engine.domain.events import StepActionTaken
 from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
-from engine.domain.states import Failed, UndoFailed
+from engine.domain.states import (
+    BackingOff,
+    CoolingDown,
+    Delayed,
+    Failed,
+    UndoFailed,
+    Waiting,
+)
 from engine.domain.steps import Step, StepIn
 from engine.domain.verbs import reset
 from engine.features import key_generations
@@ -18,6 +25,12 @@ from engine.features.external_events.steps import is_awaited_again
 def failed_steps(order: OrderAggregate) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:
     """Return the steps for which the order is in `Error`; of an undo, those that may stand."""
     return order.in_state(UndoFailed) if order.is_undo else order.in_state(Failed)
+
+
+def interrupted_steps(order: OrderAggregate) -> tuple[Step, ...]:
+    """Return the steps that wait for another attempt, which the deadline forbids (SCH-17)."""
+    waiting = order.in_state(Waiting | Delayed | BackingOff | CoolingDown)
+    return tuple(step for step in waiting if order.is_late and step.counts.attempts)
 
 
 def forgotten_steps(order: OrderAggregate, now: datetime) -> tuple[Step, ...]:

@@ -176,8 +176,9 @@ TABLE: Mapping[TableEvent, Rows] = {
     TableEvent.RESET: {
         (Failed,): kinds(Waiting, ConditionPending),
         (UndoFailed,): undo_pending(Waiting),
-        # Somebody outside who was asked before is asked again.
-        **_rows(kinds(RequestCancelled, Waiting, CoolingDown), kinds(Waiting)),
+        # Somebody outside who was asked before is asked again, and so is a service whose step the
+        # deadline of the order has interrupted.
+        **_rows(kinds(RequestCancelled, Waiting, Delayed, BackingOff, CoolingDown), kinds(Waiting)),
     },
     TableEvent.SKIP: _rows(kinds(Failed, UndoFailed), kinds(Skipped)),
     TableEvent.SETTLE: {

@@ -4,7 +4,13 @@ from datetime import datetime
 
 from engine.decisions.actions.action import NoArguments, OperatorAction, OperatorCommand
 from engine.decisions.drafts import NextVersion, next_version
-from engine.decisions.repair import failed_steps, forgotten_steps, resumed, why_not_repaired
+from engine.decisions.repair import (
+    failed_steps,
+    forgotten_steps,
+    interrupted_steps,
+    resumed,
+    why_not_repaired,
+)
 from engine.domain.causes import Cause, Code
 from engine.domain.events import ActionTaken
 from engine.domain.orders import OrderAggregate
@@ -13,7 +19,7 @@ from engine.domain.work_index import WorkItemKind
 
 
 class Resubmit(OperatorAction[NoArguments]):
-    """Let each failed step start afresh; what is completed stays so."""
+    """Let each failed or interrupted step start afresh; what is completed stays so."""
 
     name = "resubmit"
     rank = 10
@@ -34,13 +40,14 @@ class Resubmit(OperatorAction[NoArguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
     ) -> NextVersion:
-        """Reset the failed steps.
+        """Reset the failed steps, and those that the deadline of the order has interrupted.
 
         A step whose service would refuse its key again gets the next one (AGT-3).
         """
-        fresh = resumed(order.with_steps(*map(reset, failed_steps(order))), now)
+        fresh = map(reset, (*failed_steps(order), *interrupted_steps(order)))
+        resumed_order = resumed(order.with_steps(*fresh), now)
         taken = ActionTaken(action=self.name, note=command.note)
-        return next_version(order, fresh, now, (taken,))
+        return next_version(order, resumed_order, now, (taken,))
 
 
 ACTION = Resubmit()

@@ -22,7 +22,10 @@ from engine.domain.messages import AgentRequest, CompletedReply, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
+    BackingOff,
     Completed,
+    CoolingDown,
+    Delayed,
     Failed,
     RequestCancelled,
     Running,
@@ -39,10 +42,13 @@ from tests.support.engine_records import (
     DECLINED,
     HOUR,
     KEY,
+    NOT_BEGUN,
     NOW,
     ORDER_ID,
+    TIMED_OUT,
     TIMEOUT,
     external,
+    in_doubt,
     order,
     running,
     step,
@@ -363,3 +369,23 @@ def test_an_order_that_stopped_at_its_deadline_can_be_resubmitted():
     after = resubmit.ACTION.apply(stopped, command, OVER).after
     assert (after.state, after.deadline.state) == (Pending(), DeadlineState.LIFTED)
     assert [one.name for one in after.ready] == ["approve"]
+
+
+@pytest.mark.proves("SCH-17", "OPR-3")
+@pytest.mark.parametrize(
+    "wait",
+    [
+        Waiting(TIMED_OUT),
+        Delayed(OVER + HOUR, TIMED_OUT),
+        BackingOff(OVER + HOUR, NOT_BEGUN),
+        CoolingDown(OVER + HOUR, TIMED_OUT),
+    ],
+)
+def test_a_step_that_the_deadline_interrupted_starts_afresh_with_a_resubmit(wait):
+    """Its pause ends, and its counts: one more failure does not stop the order again."""
+    counts = Counts(attempts=9, failures=1, uncounted=4, unbegun=4, cooldowns=1, overloaded=3)
+    stopped = checked(order(replace(in_doubt(wait), counts=counts), SHIP, deadline=OPEN)).after
+    command = OperatorCommand(operator="grace", note="", arguments=NoArguments())
+    after = resubmit.ACTION.apply(stopped, command, OVER).after
+    assert after.step("pay") == replace(in_doubt(Waiting()), counts=Counts(attempts=9))
+    assert (after.step("ship"), after.derived.not_before) == (SHIP, None)
