@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.decisions.transitions import HistoryEntry, Note, Transition
-from engine.domain.causes import Code
 from engine.domain.effects import Doubt
 from engine.domain.events import (
     Action,
@@ -132,15 +131,12 @@ def _uncounted(events: Sequence[Any], after: Step) -> int:
 
 @law("SUP-9", at=COMMIT)
 def not_sent_for_ever(world: World, transition: Transition) -> None:
-    """A step that no agent begins is sent a bounded number of times, and asks for no undo."""
+    """A step that no agent begins is sent a bounded number of times."""
     most = world.deployed.settings.max_unbegun_attempts
     before = [event for entry in world.history() for event in entry.events]
     for _, after in _begun(transition):
         unbegun = _unbegun([*before, *transition.entry.events], after)
         demand(unbegun < most, f"{after.name} is sent after {unbegun} that nobody began (SUP-9)")
-    for event in transition.entry.events:
-        asks = isinstance(event, UndoRequested) and event.cause.code is Code.NO_AGENT_BEGAN
-        demand(not asks, "the order is undone, since no agent began a step of it (SUP-9)")
 
 
 def _unbegun(events: Sequence[Any], after: Step) -> int:
