@@ -71,7 +71,7 @@ def _end_of_retired(draft: Draft) -> NextVersion | NotClaimed:
 
 
 def _why_nothing_starts(order: OrderAggregate, now: datetime, proceed: Proceed) -> NotClaimable:
-    if order.attempts_end_by and now >= order.attempts_end_by:
+    if order.is_out_of_time(now):
         return NotClaimable.DEADLINE_PASSED
     if proceed.unreachable(order.ready):
         return NotClaimable.UNKNOWN_PROVIDER

@@ -359,8 +359,12 @@ class OrderAggregate:
 
     def may_start(self, step: Step, now: datetime) -> bool:
         """Whether a ready step may start at this time: not before its own, nor when late."""
+        return (self.starts_at(step) or now) <= now and not self.is_out_of_time(now)
+
+    def is_out_of_time(self, now: datetime) -> bool:
+        """Whether no step may start any more, since the deadline has passed (SCH-17)."""
         end = self.attempts_end_by
-        return (self.starts_at(step) or now) <= now and (end is None or now < end)
+        return end is not None and now >= end
 
     def next_start(self, now: datetime) -> datetime | None:
         """Return when the first ready step may start; None if one may now, or none is ready."""

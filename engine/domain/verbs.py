@@ -254,8 +254,8 @@ def give_up_unbegun(step: Step, now: datetime, cause: Cause) -> Step:
     """Give up a step that no agent begins (SUP-9).
 
     It cools down, or is skipped, as its rule says. It never asks for the undo: an agent that is
-    away says nothing about the order. A request that is under way is in doubt, and so is a step whose
-    undo nobody begins. A step that was never sent is not.
+    away says nothing about the order. A request that is under way is in doubt, and so is a step
+    whose undo nobody begins. A step that was never sent is not.
     """
     in_doubt = isinstance(step.state, UnderWay | UndoPending)
     effect = doubted(step.effect, unanswered=True) if in_doubt else step.effect

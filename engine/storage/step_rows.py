@@ -50,6 +50,7 @@ NAMES = {
     "failures": "FailureCount",
     "timeout": "TimeoutSeconds",
     "cooldown": "CooldownSeconds",
+    "max_retry_pause": "MaxRetryPauseSeconds",
     "late_effect_window": "LateEffectWindowSeconds",
 }
 

@@ -14,6 +14,7 @@ from engine.domain.messages import request_id_of
 from engine.domain.states import (
     AtWork,
     Completed,
+    Deferred,
     Skipped,
     UnderWay,
 )
@@ -33,7 +34,7 @@ from testkit.exploration.laws.facts import (
     passed_pivots,
 )
 from testkit.exploration.laws.registry import COMMIT, DECISION, law
-from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED
+from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, is_late
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
 
@@ -63,7 +64,7 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
     before = transition.before.step(after.name)
     charged = has_expired(transition, before) and expiries_of(after) > expiries_of(before)
     ended = isinstance(after.state, FAILED | Skipped | Completed)
-    again = (isinstance(before.state, FAILED) and not ended) or _requested_anew(transition, before)
+    again = (isinstance(before.state, FAILED) and not ended) or _goes_on_anew(transition, before)
     mended = again and transition.entry.actor.startswith("operator/")
     afresh = mended or (goes_back(after) and not goes_back(before))
     expiries = 0 if afresh else expiries_of(before) + bool(charged)
@@ -96,9 +97,14 @@ def _is_spared(transition: Transition, step: Step) -> bool:
     return any(event.step == step.name and event.is_overloaded for event in expired)
 
 
-def _requested_anew(transition: Transition, before: Step) -> bool:
-    """Whether an order goes on from Error whose external event was awaited before (SCH-12)."""
-    waited = before.is_external and isinstance(before.state, NOT_STARTED)
+def _goes_on_anew(transition: Transition, before: Step) -> bool:
+    """Whether an order goes on from Error with a step that has not failed, as if it were new.
+
+    It was awaited from outside before (SCH-12), or the deadline has interrupted it (SCH-17).
+    """
+    interrupts = transition.entry.event == "resubmitted" and is_late(transition.before)
+    is_interrupted = interrupts and not isinstance(before.state, Deferred)
+    waited = isinstance(before.state, NOT_STARTED) and (before.is_external or is_interrupted)
     return leaves_error(transition) and not transition.after.is_undo and waited
 
 

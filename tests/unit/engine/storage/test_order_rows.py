@@ -89,6 +89,26 @@ def test_a_step_has_the_documented_word_and_beside_it_its_exact_state():
     ]
 
 
+def test_the_name_of_a_duration_gives_its_unit():
+    """Those who read rows need no other document."""
+    rules = StepRules(
+        capability="payment",
+        timeout=seconds(5),
+        threshold=3,
+        max_retry_pause=seconds(6),
+        cooldown=seconds(7),
+        late_effect_window=seconds(8),
+    )
+    step = replace(step_in(states.Waiting(), NotDone(key=PSP)), rules=rules)
+    (written,) = json.loads(row_of(order_with(step))["Rules"])
+    assert {name: value for name, value in written.items() if isinstance(value, float)} == {
+        "TimeoutSeconds": 5.0,
+        "MaxRetryPauseSeconds": 6.0,
+        "CooldownSeconds": 7.0,
+        "LateEffectWindowSeconds": 8.0,
+    }
+
+
 def test_a_time_is_written_in_utc():
     """Whatever its zone is."""
     there = LATER.astimezone(timezone(seconds(3600)))
