@@ -36,12 +36,15 @@ def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> N
     """Record the copied order anew, with the work items that follow from it.
 
     No message is sent: polls find the order. It keeps its age and the time of its last change, so
-    that retention and lists see it as before.
+    that retention and lists see it as before. An order whose deadline has passed since the copy may
+    have been over in time, so it goes on without one (SCH-17).
     """
     before = replace(order, derived=replace(order.derived, work_items=()), etag=None)
     after = order
     if not order.has_ended:
         after = order.with_steps(*(_unknown_since(step, copied, now) for step in order.steps))
+    if deadline := order.pending_deadline:
+        after = replace(after, deadline=deadline.after_resume(now))
     after = as_of(order.updated_at, changed(before, after, now))
     return NextVersion(before, after, (Restored(copied_at=copied.at, note=note),))
 

@@ -9,6 +9,7 @@ from engine.decisions import restore
 from engine.decisions.actions import settle
 from engine.decisions.actions.action import OperatorCommand
 from engine.domain import events as e
+from engine.domain.deadlines import DeadlineState
 from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
 from engine.domain.keys import sortable
 from engine.domain.orders import InError, Processed, Processing, WorkItem
@@ -30,7 +31,7 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.verbs import request_undo
-from tests.support.due_orders import OPEN
+from tests.support.due_orders import OPEN, UNDO
 from tests.support.engine_records import (
     DECLINED,
     HOUR,
@@ -167,3 +168,14 @@ def test_a_restored_order_keeps_its_deadline():
     assert after.deadline == OPEN
     (row,) = (item.key for item in after.derived.work_items if item.key.startswith("!due"))
     assert row == f"!due|{sortable(OPEN.due_soon_at)}|{after.order_id}"
+
+
+@pytest.mark.proves("OPR-11", "SCH-17")
+def test_a_deadline_that_has_passed_since_the_copy_does_not_count():
+    """The order may have been over in time, so it is not undone for its lateness."""
+    past = replace(UNDO, due_by=NOW, due_soon_at=NOW)
+    after = restored(step(), deadline=past).after
+    assert after.deadline == replace(past, state=DeadlineState.LIFTED)
+    assert [item.key for item in after.derived.work_items if item.key.startswith("!due")] == []
+    late = replace(past, state=DeadlineState.PASSED)
+    assert restored(step(), deadline=late).after.deadline == late
