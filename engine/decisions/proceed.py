@@ -127,7 +127,8 @@ class Proceed:
         if (unreachable := self.unreachable(draft.order.ready)) and not self._may_be_newer(draft):
             return self._fail(draft, [(step, _provider_gone(step)) for step in unreachable])
         if unserved := self._unserved(draft):
-            return self._fail(draft, [(step, _no_agent_began(step)) for step in unserved])
+            causes = [verbs.no_agent_began(step, step.counts.unbegun) for step in unserved]
+            return self._fail(draft, list(zip(unserved, causes, strict=True)))
         met = conditions.met(draft.order)
         started = list(self._started(met, draft.now))
         requests, broken = self._requests(draft, met, started)
@@ -328,12 +329,6 @@ def _provider_gone(step: Step) -> Cause:
     provider = step.key.provider if step.key else None
     facts = {"provider": provider, "is_undo": isinstance(step.state, UndoPending)}
     return Cause(Code.PROVIDER_GONE, facts)
-
-
-def _no_agent_began(step: Step) -> Cause:
-    """Return the cause of a step whose agents are silent for too long (SUP-9)."""
-    facts = {"step": step.name, "agent": step.agent, "attempts": step.counts.unbegun}
-    return Cause(Code.NO_AGENT_BEGAN, facts)
 
 
 def _started_event(step: StepIn[UnderWay]) -> StepStarted:

@@ -14,9 +14,9 @@ from engine.decisions.drafts import Draft, NextVersion, end_failed, is_to_be_und
 from engine.decisions.step_kinds import AttemptReport, Expiry, strategy_of
 from engine.domain import verbs
 from engine.domain.events import Recovered
-from engine.domain.messages import request_id
+from engine.domain.messages import request_id_of
 from engine.domain.orders import OrderAggregate, Processing
-from engine.domain.states import AtWork, UnderWay, Undoing
+from engine.domain.states import AtWork, UnderWay
 from engine.domain.steps import Step, StepIn
 
 NO_REPORT = AttemptReport()
@@ -76,12 +76,6 @@ def _go_on(draft: Draft) -> NextVersion:
     return draft.but(order.requeue(), *([Recovered()] if was_handled else [])).commit()
 
 
-def request_of(order: OrderAggregate, step: Step) -> str:
-    """Return the id of the request of the running attempt."""
-    action = "undo" if isinstance(step.state, Undoing) else "do"
-    return request_id(order.order_id, step.name, step.counts.attempts, action)
-
-
 def _expiry(
     order: OrderAggregate,
     step: Step,
@@ -89,7 +83,7 @@ def _expiry(
     reports: Mapping[str, AttemptReport],
     max_unbegun: int,
 ) -> Expiry:
-    request = request_of(order, step)
+    request = request_id_of(order.order_id, step)
     return Expiry(
         now=now,
         request=request,

@@ -182,8 +182,7 @@ def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
     has_begun, unbegun = expiry.report.has_begun, _unbegun(step, expiry.report)
     expired = _expired(step, expiry.report, is_counted=False)
     if unbegun > step.counts.unbegun and unbegun >= expiry.max_unbegun:
-        facts = {"step": step.name, "agent": step.agent, "attempts": unbegun}
-        cause = Cause(Code.NO_AGENT_BEGAN, facts)
+        cause = verbs.no_agent_began(step, unbegun)
         given_up = verbs.give_up_unbegun(step, expiry.now, cause)
         return ExpiryOutcome(given_up, (expired, *_consequence(given_up, cause)))
     cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})

@@ -345,6 +345,12 @@ def threshold_reached(failed: Step, last: Cause) -> Cause:
     return Cause(Code.THRESHOLD_REACHED, facts)
 
 
+def no_agent_began(step: Step, requests: int) -> Cause:
+    """Return the cause of a step that no agent begins, after so many requests in a row (SUP-9)."""
+    facts = {"step": step.name, "agent": step.agent, "attempts": requests}
+    return Cause(Code.NO_AGENT_BEGAN, facts)
+
+
 def cooled_down(failed: Step, now: datetime, cause: Cause) -> Step:
     """Return a step at its threshold as it cools down, with a fresh count of failures (SUP-3)."""
     rested = failed.counts.without_uncounted()

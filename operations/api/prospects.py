@@ -88,14 +88,16 @@ class ActingRules:
     def given_up_at(self, order: OrderAggregate, now: datetime) -> datetime | None:
         """Return when the order's step is given up because of silent agents; None if it is not.
 
-        It is not while an agent that may do the step is not silent (SUP-9).
+        It is not while an agent that may do the step is not silent (SUP-9), nor after the deadline
+        of the order (SCH-17).
         """
         offering = self.offers.get(capability_of(order), ())
         times = [unresponsive_since(self.agent_health, agent, now) for agent in offering]
         since = [time for time in times if time]
         if not since or len(since) < len(times):
             return None
-        return max(*since, order.derived.ready_since) + self.max_silence
+        at = max(*since, order.derived.ready_since) + self.max_silence
+        return None if order.is_out_of_time(at) else at
 
     def recovered(self, order: OrderAggregate, at: datetime) -> Decision:
         """Return the recovery at this time if nobody replies before."""

@@ -9,7 +9,7 @@ from engine.alerts import events as alerts
 from engine.decisions.actions import release, resubmit
 from engine.decisions.actions.action import NoArguments, OperatorCommand
 from engine.decisions.claim import claim
-from engine.decisions.recover import recover, request_of
+from engine.decisions.recover import recover
 from engine.decisions.reply import Delivery, receive
 from engine.decisions.step_kinds import AttemptReport
 from engine.decisions.transitions import HistoryEntry, NotClaimed
@@ -18,7 +18,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.deadlines import DeadlineState, WhenLate
 from engine.domain.effects import Done
 from engine.domain.errors import InvalidError
-from engine.domain.messages import AgentRequest, CompletedReply, decode
+from engine.domain.messages import AgentRequest, CompletedReply, decode, request_id_of
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -66,7 +66,7 @@ BEGUN = AttemptReport(has_begun=True, fault="")
 
 def checked(it, now=OVER):
     """The supervisor's decision; an agent has begun each attempt."""
-    reports = {request_of(it, one): BEGUN for one in it.steps}
+    reports = {request_id_of(it.order_id, one): BEGUN for one in it.steps}
     return recover(it, now, reports, TOLERANCE, 12)
 
 

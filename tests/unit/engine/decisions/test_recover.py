@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from engine.decisions.recover import recover, request_of
+from engine.decisions.recover import recover
 from engine.decisions.step_kinds import MAX_OVERLOADED_ATTEMPTS, AttemptReport
 from engine.domain import events as e
 from engine.domain import verbs
 from engine.domain.backoff import retry_pause
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
-from engine.domain.messages import OrderReady, decode
+from engine.domain.messages import OrderReady, decode, request_id_of
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -60,7 +60,7 @@ TWICE = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 2, "fault": ""
 def recovered(*steps, now=LATE, report=BEGUN, **changes):
     """The recovery of an order that a scheduler handles; this is reported of each of its attempts."""
     it = order(*steps, **{"state": BY} | changes)
-    reports = {request_of(it, one): report for one in it.steps}
+    reports = {request_id_of(it.order_id, one): report for one in it.steps}
     return recover(it, now, reports, TOLERANCE, MAX_UNBEGUN)
 
 

@@ -445,3 +445,18 @@ def test_an_order_that_can_start_nothing_before_its_deadline_waits_for_the_super
     ):
         assert explanation.next_actor is Actor.SUPERVISOR
         assert DUE.due_by < explanation.next_at < until
+
+
+@pytest.mark.proves("SCH-17", "SUP-9", "OPR-2")
+def test_a_step_is_not_given_up_for_silent_agents_after_the_deadline():
+    """The deadline is what comes first."""
+    silent = [
+        health(agent, at=NOW, unresponsive_since=NOW) for agent in acting_rules.offers["payment"]
+    ]
+    rules = replace(acting_rules, agent_health=silent)
+    order = orders.new()
+    given_up = rules.given_up_at(order, NOW)
+    assert given_up == NOW + rules.max_silence
+    assert rules.given_up_at(replace(order, deadline=DUE), NOW) is None
+    later = replace(DUE, due_by=given_up + seconds(1))
+    assert rules.given_up_at(replace(order, deadline=later), NOW) == given_up
