@@ -29,8 +29,12 @@ def failed_steps(order: OrderAggregate) -> tuple[StepIn[Failed] | StepIn[UndoFai
 
 def interrupted_steps(order: OrderAggregate) -> tuple[Step, ...]:
     """Return the steps that wait for another attempt, which the deadline forbids (SCH-17)."""
-    waiting = order.in_state(Waiting | Delayed | BackingOff | CoolingDown)
-    return tuple(step for step in waiting if order.is_late and step.counts.attempts)
+    if not order.is_late:
+        return ()
+    waits = Waiting | Delayed | BackingOff | CoolingDown
+    return tuple(
+        step for step in order.steps if isinstance(step.state, waits) and step.counts.attempts
+    )
 
 
 def forgotten_steps(order: OrderAggregate, now: datetime) -> tuple[Step, ...]:
