@@ -1226,12 +1226,12 @@ def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
 
 
 def counts_the_deadline_from_the_claim() -> AbstractContextManager[Any]:
-    def claim(self, order, now, capacity):
+    def claim(self, order, now, *more):
         deadline, is_new = order.deadline, not any(step.counts.attempts for step in order.steps)
         if deadline and is_new:
             moved = replace(deadline, due_by=deadline.due_by + (now - order.submitted.placed_at))
             order = replace(order, deadline=moved)
-        return original_claim(self, order, now, capacity)
+        return original_claim(self, order, now, *more)
 
     return patch.object(SchedulerRules, "claim", claim)
 
