@@ -175,7 +175,7 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
         draft = Draft(before=order, order=order.with_steps(*again), now=now, events=(Claimed(),))
         return Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)(draft)
 
-    def claim(self, order, now, capacity):
+    def claim(self, order, now, capacity, *_):
         found = None if order.has_ended else claimed(order, now, capacity, self._scheduler())
         return found and transition_of(found, self._actor)
 
@@ -1497,8 +1497,8 @@ MESSAGE_OF: Mapping[str, str] = {
     "SUP-6 undoes in the recovery": "the supervisor begins to undo",
     "SUP-3 undoes what a gateway turned away": "was turned away, and the order is undone",
     "UND-2 forgets the doubt of a time-out": "is not in doubt",
-    "SUP-3 spares overloaded attempts for ever": "0 failures counted; begun",
-    "AGT-8 takes two orders for several": "0 failures counted; begun",
+    "SUP-3 spares overloaded attempts for ever": "0 failures counted; due",
+    "AGT-8 takes two orders for several": "0 failures counted; due",
     "SUP-3 decides by the fault of another request": "failed at its service, and the order is not",
     "OPR-11 restores what may be done as not begun": "the order is called undone, but",
     "OPR-11 restores as if the first provider was asked": "AGT-3",
