@@ -192,4 +192,4 @@ def test_an_order_undone_or_in_error_has_no_deadline_ahead():
 def test_every_course_of_an_order_with_a_deadline():
     """Authors explore them as any other."""
     environment = WorkflowTestEnvironment(business(WhenLate.UNDO), public_url="https://a.example")
-    environment.explore({"address": "1 High Street"}, faults=0, seconds=20, progress=False)
+    environment.explore({"address": "1 High Street"}, faults=0, seconds=5, progress=False)

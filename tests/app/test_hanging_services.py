@@ -97,9 +97,8 @@ def test_no_order_is_charged_for_a_service_that_hangs_for_several_and_recovers()
 
 
 @pytest.mark.proves("SUP-3", "AGT-8", "FLT-1")
-@pytest.mark.parametrize(
-    ("count", "longest"), [(20, 6 * HOUR), pytest.param(100, 28 * HOUR, marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize(("count", "longest"), [(20, 6 * HOUR), (100, 28 * HOUR)])
 def test_many_orders_whose_service_hangs_end_too(count, longest):
     """The circuit lets one call in five minutes probe the service, and each of these calls is a time-out.
 

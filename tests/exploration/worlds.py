@@ -1127,7 +1127,6 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     ELSEWHERE: ("AGT-3",),
     KILLED: ("SUP-3",),
     NOT_BEGUN: (),
-    SILENT: ("SUP-9", "SUP-10"),
     SILENT_RESTS: (),
     NOT_NEEDED: ("SCH-14",),
     LATER: ("SCH-15", "OPR-2"),
@@ -1144,8 +1143,6 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     UNDONE_LATE: ("SCH-17", "OPR-2"),
     STARTS_LATE: (),
     ALERTED_LATE: ("ALR-6", "OPR-2"),
-    AWAITED_LATE: (),
-    DATED_LATE: (),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -1161,11 +1158,14 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     ANSWER_CANCELLED: ("ANS-4",),
     CANNOT_BE_JUDGED: (),
     FOR_A_TIME: ("SUB-9",),
-    STOPPED_LATE: ("OPR-2",),
 }
 """Those in which what an operator does, and when, is the point."""
 
 LARGE: Mapping[WorldOf, tuple[str, ...]] = {
+    SILENT: ("SUP-9", "SUP-10"),
+    AWAITED_LATE: (),
+    DATED_LATE: (),
+    STOPPED_LATE: ("OPR-2",),
     THREE_STEPS: (*ANYTHING, "OPR-2"),
     REROUTED: ANYTHING,
     REFUSED_BESIDE: ("OPR-2",),

@@ -50,8 +50,11 @@ def environment_of(ports: Ports) -> dict[str, str]:
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return those that have not ended."""
-    return [
-        process
-        for process in processes
-        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    ]
+    return [process for process in processes if _is_alive(process)]
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended between the two questions
+        return False
