@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
 from agents.rules import deferred, latest_beginning, not_attempted
 from engine.alerts import events as alerts
@@ -17,7 +17,7 @@ from engine.decisions.requests import _without
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.workflow import Workflows
 from engine.domain.attempts import NotAttemptedReason
-from engine.domain.errors import DeferredError, InvalidError, NotAttemptedError
+from engine.domain.errors import DeferredError, InputFault, InvalidError, NotAttemptedError
 from engine.domain.events import SubmissionRefused
 from engine.domain.keys import (
     bucket_of,
@@ -37,6 +37,7 @@ from engine.domain.messages import (
     Submission,
     bus_queues,
     decode,
+    faults_of,
     json_in,
     json_text,
     request_id_of,
@@ -292,3 +293,41 @@ def test_what_is_refused_is_reported_with_its_order_its_time_and_why():
     rejection = rejection_of(b"body", InvalidError(["x" * 2000]), NOW)
     assert rejection.data["reason"]["facts"] == {"faults": ["x" * 1000]}
     assert rejection.event_id == f"rejected:{digest}b4c58deeb62912ee:2026-01-31T08:15:00.000000Z"
+
+
+def _blue(colour):
+    if colour != "blue":
+        raise ValueError("not blue")
+    return colour
+
+
+class Form(BaseModel):
+    """An input with a limit, and with a rule of its own."""
+
+    amount: Annotated[int, Field(ge=1)] = 1
+    colour: Annotated[str, AfterValidator(_blue)] = "blue"
+
+
+def _fault_of(**fields):
+    with pytest.raises(ValidationError) as caught:
+        Form.model_validate(fields)
+    (fault,) = faults_of(caught.value)
+    return fault
+
+
+def test_a_fault_has_the_facts_that_pydantic_names():
+    """As JSON: an error becomes its text."""
+    low = _fault_of(amount=0)
+    assert (low.place, low.code, low.facts) == ("amount", "greater_than_equal", {"ge": 1})
+    red = _fault_of(colour="red")
+    assert (red.place, red.code, red.facts) == ("colour", "value_error", {"error": "not blue"})
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_what_is_more_than_the_most_faults_is_counted(more):
+    """One fault says how many are left out."""
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(list[int]).validate_python(["x"] * (MAX_FAULTS + more))
+    found = faults_of(caught.value)
+    left_out = [InputFault("", "more-faults", {"more": more})] if more else []
+    assert (len(found), found[MAX_FAULTS:]) == (MAX_FAULTS + len(left_out), left_out)

@@ -1,7 +1,10 @@
 """The row keys of the work index by themselves."""
 
+import pytest
+
+from engine.domain.keys import sortable
 from engine.domain.states import BackingOff, Scheduled
-from engine.domain.work_index import IndexRow, first_need, may_be_claimed
+from engine.domain.work_index import IndexRow, first_need, may_be_claimed, was_announced
 from tests.support.engine_records import HOUR, NOT_BEGUN, NOW, external, in_doubt, order, step
 
 LATER = NOW + HOUR
@@ -26,3 +29,12 @@ def test_the_first_step_by_its_turn_names_the_need_of_a_wake_up():
     pausing = in_doubt(BackingOff(LATER, NOT_BEGUN), name="a")
     assert first_need(order(pausing, carrier), NOW) == "carrier"
     assert first_need(order(), NOW) == "-"
+
+
+@pytest.mark.parametrize(("place", "announced"), [(sortable(NOW), True), ("later", False)])
+def test_nobody_has_announced_an_order_for_a_chosen_time(place, announced):
+    """Whatever else its row has."""
+    time = f"|{sortable(NOW)}" if place == "later" else ""
+    key = f"!pending|1|bank|{place}{time}|b00-1"
+    row = IndexRow(key=key, order_id="b00-1", data={"ProcessState": "Pending"})
+    assert was_announced(row) is announced
