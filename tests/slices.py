@@ -18,6 +18,7 @@ SLICES: Mapping[str, Sequence[str]] = {
     ),
     "kills": ("tests/stack/test_matrix.py",),
     "outages": (
+        "tests/app/test_deadlines.py",
         "tests/app/test_hanging_services.py",
         "tests/system/test_dependencies_away.py",
         "tests/system/test_disaster.py",

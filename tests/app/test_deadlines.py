@@ -189,6 +189,7 @@ def test_an_order_undone_or_in_error_has_no_deadline_ahead():
     assert failed.state == "Processed"
 
 
+@pytest.mark.soak
 def test_every_course_of_an_order_with_a_deadline():
     """Authors explore them as any other."""
     environment = WorkflowTestEnvironment(business(WhenLate.UNDO), public_url="https://a.example")

@@ -18,7 +18,7 @@ from operations.api.requests import OperatorRequest, PauseRequest
 from testkit.environment import BEGINS
 from testkit.world import EVERY, AppWorld
 
-COUNT = 100
+COUNT = 40
 MAX_SILENCE, TIMEOUT = timedelta(hours=1), timedelta(seconds=60)
 ENDS_WITHIN = MAX_SILENCE + LONGEST + 4 * EVERY
 """The bound, and the longest pause between two attempts of an order."""

@@ -1140,7 +1140,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     LATER_BESIDE: (),
     PIVOT_BESIDE: (),
     HANGS: ("SCH-16",),
-    UNDONE_LATE: ("SCH-17", "OPR-2"),
+    replace(UNDONE_LATE, alone=True): ("SCH-17", "OPR-2"),
     STARTS_LATE: (),
     ALERTED_LATE: ("ALR-6", "OPR-2"),
 }
@@ -1162,6 +1162,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
 """Those in which what an operator does, and when, is the point."""
 
 LARGE: Mapping[WorldOf, tuple[str, ...]] = {
+    UNDONE_LATE: ("SCH-17", "OPR-2"),
     SILENT: ("SUP-9", "SUP-10"),
     AWAITED_LATE: (),
     DATED_LATE: (),
