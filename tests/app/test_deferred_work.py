@@ -369,3 +369,15 @@ def test_a_reply_is_read_though_a_newer_agent_says_more():
     reply = answer(outcome="deferred")
     content = json.loads(reply.to_json()) | {"queuedBehind": 3}
     assert decode_reply(json.dumps(content)) == reply
+
+
+@pytest.mark.proves("SCH-16", "AGT-11")
+def test_a_service_that_names_no_time_is_asked_ever_less_often():
+    """It is not asked each half minute for hours, with two rows of history each time (engine 25)."""
+    usual, hour = seconds(30), timedelta(hours=1)
+    order, now, requests = orders.new(), NOW, 0
+    while now < NOW + hour:
+        order = accepted(claimed(order, now), now + seconds(1), pause=usual).after
+        requests, now = requests + 1, order.step("payment").not_before
+    assert requests < 25
+    assert order.step("payment").counts.failures == 0
