@@ -194,8 +194,8 @@ def is_over(event: OperatorEvent, pending: WorkIndexReading | None) -> bool:
 
     A condition says so itself. An order that was undone completely needs no operator, so its alert
     is closed from the beginning. A warning is over once the order has no deadline ahead of it, and
-    the alert that it is late once the order is over. Without a look at what is owed, nothing is
-    known of orders. Alerts of other types than these never close.
+    the alert that it is late once the order is over. Without its work items, nothing is known of an
+    order. Alerts of other types than these never close.
     """
     if event.type == STALLED:  # that of a clock is no condition, and has no status
         return bool(event.data.get("status") == ConditionStatus.RESOLVED)
