@@ -990,13 +990,13 @@ def writes_though_nothing_starts() -> AbstractContextManager[Any]:
 
 
 def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
-    def closed_until(health, agent, now):
+    def requests_from(health, agent, now):
         return next(
             (report.open_until for report in health if report.agent == agent and report.open_until),
             None,
         )
 
-    return patch.object(admission, "closed_until", closed_until)
+    return patch.object(admission, "requests_from", requests_from)
 
 
 def asks_another_provider() -> AbstractContextManager[Any]:

@@ -10,7 +10,9 @@ from engine.domain import orders
 from engine.domain.effects import Doubt
 from engine.domain.events import (
     Claimed,
+    CooldownStarted,
     ExternalEventRecorded,
+    OptionalStepFailed,
     SkippedByCondition,
     StepStarted,
 )
@@ -98,9 +100,10 @@ def handled_by_one(world: World, order: OrderAggregate) -> None:
 
 
 def _claims_and_gives_back(entry: HistoryEntry) -> bool:
-    """Whether one claim takes the order and gives it back, since its step cools down (SUP-9)."""
+    """Whether one claim takes the order, gives up a step, and gives the order back (SUP-9)."""
     takes = any(isinstance(event, Claimed) for event in entry.events)
-    return takes and entry.event in GIVES_BACK
+    gives_up = any(isinstance(event, CooldownStarted | OptionalStepFailed) for event in entry.events)
+    return takes and gives_up and entry.event in GIVES_BACK
 
 
 def _is_of_people(entry: HistoryEntry) -> bool:
