@@ -80,6 +80,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/exploration/test_environment.py::test_what_waits_may_be_erased",
         "tests/exploration/test_unattended_worlds.py::test_nothing_is_broken_in_any_state_of_a_largest_world",
         "tests/stack/test_busy_machine.py::test_a_busy_machine_fails_no_order",
+        "tests/system/test_hanging_service.py",
     ),
 }
 """The soak tests of each slice: folders, files, or functions such as `tests/a/test_b.py::test_c`."""

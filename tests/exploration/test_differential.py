@@ -101,20 +101,20 @@ CHANGED = (
     changed(
         "the complete-by time is that of the last step to be due",
         "engine/domain/derive.py",
-        "return min((step.complete_by for step in order.steps",
-        "return max((step.complete_by for step in order.steps",
+        "found = min(",
+        "found = max(",
     ),
     changed(
         "back-off begins a failure later",
-        "engine/decisions/step_kinds.py",
-        "failures > 1 and report.fault is None",
-        "failures > 2 and report.fault is None",
+        "engine/domain/backoff.py",
+        "    if failures < 2:",
+        "    if failures < 3:",
     ),
     changed(
         "an attempt that no agent has begun counts",
         "engine/decisions/step_kinds.py",
-        "    if not report.has_begun:",
-        "    if False:",
+        "return self.has_begun and (attempt > 1",
+        "return (attempt > 1",
     ),
     changed(
         "the time of an order is forgotten",
@@ -156,8 +156,8 @@ CHANGED = (
     changed(
         "the complete-by time of a pending order is the earliest one",
         "engine/domain/derive.py",
-        "            return max(\n                (step.retry_by",
-        "            return min(\n                (step.retry_by",
+        "found = max(",
+        "found = min(",
     ),
     changed(
         "an order that has ended is as old as its submission",

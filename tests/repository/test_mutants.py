@@ -2,8 +2,11 @@
 
 import importlib
 
+import pytest
 import yaml
 
+from tests.exploration.seeded_faults import SEEDED_FAULTS
+from tests.exploration.test_differential import CHANGED
 from tests.mutants.__main__ import TABLE
 from tests.mutants.copies import ROOT
 from tests.mutants.generated import MODULES, change_of, chosen, listed
@@ -22,6 +25,19 @@ def test_every_fault_can_be_seeded_and_is_looked_for_where_the_statement_is_prov
     """Its place is in the code as it stands, and each of its tests bears the statement's mark."""
     assert [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)] == []
     assert len({mutant.label for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_every_change_that_the_differential_run_has_to_notice_can_be_made():
+    """The run itself is a part of the soak."""
+    assert [fault for change in CHANGED for fault in change.faults(ROOT)] == []
+
+
+@pytest.mark.parametrize("label", SEEDED_FAULTS)
+def test_every_fault_that_the_exploration_has_to_find_can_be_seeded(label):
+    """What it replaces is there; the exploration itself is a part of the soak."""
+    seed, _ = SEEDED_FAULTS[label]
+    with seed():
+        pass
 
 
 def test_every_survivor_that_is_listed_is_one_of_a_function_that_is_there():
