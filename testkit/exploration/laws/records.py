@@ -102,7 +102,9 @@ def handled_by_one(world: World, order: OrderAggregate) -> None:
 def _claims_and_gives_back(entry: HistoryEntry) -> bool:
     """Whether one claim takes the order, gives up a step, and gives the order back (SUP-9)."""
     takes = any(isinstance(event, Claimed) for event in entry.events)
-    gives_up = any(isinstance(event, CooldownStarted | OptionalStepFailed) for event in entry.events)
+    gives_up = any(
+        isinstance(event, CooldownStarted | OptionalStepFailed) for event in entry.events
+    )
     return takes and gives_up and entry.event in GIVES_BACK
 
 
