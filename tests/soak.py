@@ -16,8 +16,8 @@ import click
 
 from tests.slices import AGAIN, FINISHED, NIGHTLY, PROCESS_PER_FUNCTION, SLICES
 
-WORKERS = 4
-"""More than the cores, since tests wait much. With six, tests failed for want of processor time on two cores."""
+WORKERS = 3
+"""More than the cores, since tests wait much. With four, tests failed for want of processor time on two cores."""
 SECONDS = 1800
 """How long one test may take."""
 PASSED, FAILED, NO_TESTS = 0, 1, 5

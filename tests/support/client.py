@@ -20,13 +20,15 @@ QUICK = {
     "SUPERVISOR_SCHEDULE": "* * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "* * * * * *",
     "CIRCUIT_ORDERS": "1000",
+    "MAX_UNBEGUN_ATTEMPTS": "1000",
     "BUCKETS": "2",
     "LOCAL_SHUTDOWN_SECONDS": "2",
     "LOCAL_QUEUE_LOCK_SECONDS": "2",
     "AzureFunctionsJobHost__extensions__queues__maxPollingInterval": "00:00:01",
 }
-"""Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open. Two buckets,
-and queues that are asked once a second: a stack on which nothing happens leaves the cores to others."""
+"""Short times, so that a recovery takes seconds. Unless a test wants it, circuits stay closed, and no step is given up
+because a slow machine begins its requests too late. Two buckets, and queues that are asked once a second: a stack on
+which nothing happens leaves the cores to others."""
 
 KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
 """For stacks whose hosts are killed: with the times of host.json no timer of theirs runs for up to half a minute."""

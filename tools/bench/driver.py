@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -99,22 +99,24 @@ class Driver:
         done: dict[str, float] = {}
         known, last_progress = -1, time.monotonic()
         while time.monotonic() < deadline:
-            done = {
-                order_id: at for order_id, at in marked(self.folder).items() if order_id in wanted
-            }
+            done = self._done(wanted)
             if len(done) >= count:
                 break
             if len(done) != known:
                 known, last_progress = len(done), time.monotonic()
             elif time.monotonic() - last_progress > QUIET_SECONDS:
                 final = await self.final_states(wanted)
-                if len(final) == len(wanted) and all(
+                have_ended = len(final) == len(wanted) and all(
                     order.state in ("Processed", "Error") for order in final.values()
-                ):
-                    break
+                )
+                if have_ended and len(self._done(wanted)) == len(done):
+                    break  # those that are left have failed
                 last_progress = time.monotonic()
             await asyncio.sleep(LOOK_SECONDS)
         return done
+
+    def _done(self, wanted: Container[str]) -> dict[str, float]:
+        return {order_id: at for order_id, at in marked(self.folder).items() if order_id in wanted}
 
     async def final_states(self, order_ids: Iterable[str]) -> dict[str, Final]:
         """Return the state rows: one range for each bucket, from the first to the last of the orders."""
