@@ -473,7 +473,7 @@ def test_a_step_that_expires_after_the_undo_was_requested_is_undone_whoever_bega
 def test_time_for_which_nobody_looked_is_no_silence():
     """The whole app may have been away, or its orders were restored from a copy."""
     order = claimed()
-    in_time = timed_out(order) + FOUND_WITHIN / 2
+    in_time = order.step("payment").complete_by + FOUND_WITHIN
     assert [*supervisor.unresponsive_agents(order, in_time, ())] == [("payment", NOW)]
     late = timed_out(order) + FOUND_WITHIN
     assert [*supervisor.unresponsive_agents(order, late, ())] == [("payment", late - TIMEOUT)]

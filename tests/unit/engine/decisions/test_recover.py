@@ -144,7 +144,7 @@ def test_so_many_time_outs_at_an_overloaded_agent_are_not_counted(spared):
 def test_a_step_that_times_out_at_an_overloaded_agent_is_undone_if_its_order_is():
     """It is not tried again, and no failure is counted."""
     next_version = recovered(running(), report=OVERLOADED, direction=Direction.UNDO)
-    assert isinstance(only_step(next_version).state, UndoPending)
+    assert only_step(next_version).state == UndoPending(Waiting(retry_by=LATE + TIMEOUT))
     assert next_version.after.failures == 0
     assert next_version.events[0].failure is None
 
@@ -209,6 +209,14 @@ def test_a_step_whose_requests_no_agent_begins_is_given_up_in_the_end(on_failure
 
 
 @pytest.mark.proves("SUP-9")
+def test_a_request_of_which_nothing_is_known_gives_no_step_up():
+    """SUP-9: the reports could not be read; the bound may also have been higher before."""
+    unknown = AttemptReport(is_known=False)
+    after = only_step(recovered(unbegun(MAX_UNBEGUN), report=unknown))
+    assert after.counts.unbegun == MAX_UNBEGUN
+    assert isinstance(after.state, Waiting | BackingOff)
+
+
 def test_a_step_whose_requests_no_agent_begins_cools_down_first():
     """Its count starts afresh, also that of requests that nobody began."""
     before = unbegun(MAX_UNBEGUN - 1, cooldown=HOUR, max_cooldowns=1)
