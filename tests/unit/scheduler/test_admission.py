@@ -19,7 +19,7 @@ from engine.storage.agent_health import (
 )
 from scheduler.admission.adaptive import AdaptiveLimit
 from scheduler.admission.admission import FAILED_CLAIM_PAUSE, REFRESH_INTERVAL, Admission
-from scheduler.admission.claim_queue import ANNOUNCED_FOR, Candidate
+from scheduler.admission.claim_queue import ANNOUNCED_FOR, Candidate, ClaimQueue
 from scheduler.admission.health import health_from_reply
 from scheduler.admission.open_requests import OpenRequests
 from scheduler.admission.policy import Capacity, FixedLimit
@@ -630,6 +630,16 @@ def test_of_a_bucket_that_cannot_be_reached_the_last_look_counts(admission):
 # Silent agents
 
 LONG_AGO = NOW - MAX_SILENCE - seconds(1)
+
+
+def test_an_order_that_has_waited_for_too_long_is_taken_without_a_slot():
+    """SUP-9: after those that have a slot, and only if it has waited since before that time."""
+    queue = ClaimQueue()
+    for name, since in (("young", 0), ("at that time", 1), ("old", 2)):
+        queue.announce(candidate(name, since=NOW - seconds(since)), NOW)
+    long_ago = NOW - seconds(1)
+    names = [queue.take("stock", slots, long_ago) for slots in (1, 0, 0)]
+    assert [found and found.order_id for found in names] == ["young", "old", None]
 
 
 def silent(agent, since=LONG_AGO, at=NOW):
