@@ -177,8 +177,10 @@ async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckR
     again = await service.post(service.do, key, service.content)
     if again.is_done:
         remembers = "the key is free again: it remembers no refusals"
-    else:
+    elif {first.status, again.status} <= final:
         remembers = "the key stays refused: declare remembers_refusals=True"
+    else:
+        remembers = f"whether the key stays refused is not seen: the next call was answered {again}"
     return CheckResult(
         name=name, verdict=Verdict.NOTE, what=f"{first.status}; {statuses}{remembers}"
     )

@@ -67,9 +67,11 @@ class Receiver:
         elif body is None:
             await _send(send, problem(413, f"expected a body of at most {MAX_BYTES} bytes"))
         else:
-            await _send(send, await self._answer(key, scope, body))
+            await _send(send, await self._answer(key, scope, body, receive))
 
-    async def _answer(self, key: str, scope: Scope, body: bytes) -> RememberedAnswer:
+    async def _answer(
+        self, key: str, scope: Scope, body: bytes, receive: Receive
+    ) -> RememberedAnswer:
         call = RememberedCall(
             path=scope["path"],
             fingerprint=fingerprint(scope["method"], body),
@@ -83,7 +85,7 @@ class Receiver:
             return known
         answer = None
         try:
-            answer = await _ask(self.app, scope, body)
+            answer = await _ask(self.app, scope, body, receive)
         finally:
             await self.store.update(key, lambda it: (end(it, call, answer), None))
         return answer
@@ -155,12 +157,18 @@ async def _body(receive: Receive) -> bytes | None:
     return body
 
 
-async def _ask(app: AsgiApplication, scope: Scope, body: bytes) -> RememberedAnswer:
-    """Return the answer of the service's own handler."""
+async def _ask(
+    app: AsgiApplication, scope: Scope, body: bytes, outer: Receive
+) -> RememberedAnswer:
+    """Return the answer of the service's own handler.
+
+    It receives the body once; then it waits as it would at a server, for the caller to hang up.
+    """
     status, content_type, parts = 500, "", list[bytes]()
+    requests: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        return requests.pop() if requests else await outer()
 
     async def send(message: Message) -> None:
         nonlocal status, content_type

@@ -159,6 +159,16 @@ class CodeService:
         return answer
 
     def _meaning(self, code: ActivityFunction, call: Call, error: BaseException) -> AppError:
+        """Return what an exception of the function means; it raises nothing for any exception."""
+        try:
+            return self._meant(code, call, error)
+        except Exception as fault:  # noqa: BLE001 - or nobody would be told that the function ended
+            return TransientError(
+                f"{code.name} raised {type(error).__name__}, which cannot be read: "
+                f"{type(fault).__name__}"
+            )
+
+    def _meant(self, code: ActivityFunction, call: Call, error: BaseException) -> AppError:
         """Return what an exception of the function means.
 
         Of one that the function did not mean to raise, the kind and the place are told: its text

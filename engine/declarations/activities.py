@@ -39,34 +39,45 @@ class Call:
 
 
 class NonRetryable(Exception):  # noqa: N818 - what the service said
-    """The service refused for good; operators read the reason."""
+    """The service refused for good; operators read the reason.
+
+    A reason that is no text is shown as one: a refusal stays a refusal.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = str(reason)
 
 
 class Retryable(Exception):  # noqa: N818 - what the service said
     """The call failed in a way that may pass.
 
-    With `after`, the service asks to be left alone for so long.
+    With `after`, the service asks to be left alone for so long. Raises TypeError for one that is no
+    `timedelta`.
     """
 
     def __init__(self, after: timedelta | None = None, *, reason: str = "try again") -> None:
         super().__init__(reason)
-        self.after, self.reason = after, reason
+        self.after, self.reason = _checked(after), str(reason)
 
 
 class DeferredResult(Exception):  # noqa: N818 - what the service said
     """The service has accepted the call; the agent calls it again later, with the same key.
 
     Without a time the service calls back over `Call.callback_url`. The agent calls again only if no
-    callback came in the agent's `answer_within`, or else in the time of the attempt.
+    callback came in the agent's `answer_within`, or else in the time of the attempt. Raises
+    TypeError for a time that is no `timedelta`.
     """
 
     def __init__(self, after: timedelta | None = None, *, reason: str = "accepted") -> None:
         super().__init__(reason)
-        self.after, self.reason = after, reason
+        self.after, self.reason = _checked(after), str(reason)
+
+
+def _checked(after: timedelta | None) -> timedelta | None:
+    if after is not None and not isinstance(after, timedelta):
+        raise TypeError(f"after: expected a timedelta such as timedelta(seconds=5), not {after!r}")
+    return after
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

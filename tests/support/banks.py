@@ -175,4 +175,9 @@ class Faulty:
         refused = CallResult(status=status, content={})
         if self.fault == "remembers refusals":
             self.answers[key] = None, refused
+        if self.fault == "is away after a refusal":
+            self.answers[key] = None, CallResult(status=503)
+        if self.fault == "knows no caller":
+            refused = CallResult(status=401, content={})
+            self.answers[key] = None, refused
         return refused

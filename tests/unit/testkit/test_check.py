@@ -89,6 +89,14 @@ async def test_what_an_author_has_to_know_is_printed(fault, name, words):
     assert (str(seen.verdict), words in seen.what) == ("note", True), seen
 
 
+@pytest.mark.parametrize("fault", ["is away after a refusal", "knows no caller"])
+async def test_only_a_status_that_refuses_says_that_the_key_stays_refused(fault):
+    """After an outage or a missing token nobody knows (engine 26)."""
+    seen = (await found(Faulty(fault).post))[REFUSAL]
+    assert seen.verdict is Verdict.NOTE
+    assert "remembers_refusals" not in seen.what
+
+
 async def test_the_simulated_services_keep_the_contract():
     """They say nothing of other content, since the app sends none."""
     world = World(Ledger(of_columns()))

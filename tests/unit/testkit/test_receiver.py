@@ -8,7 +8,7 @@ import pytest
 
 from testkit.keys import MemoryKeys, SqliteKeys
 from testkit.receiver import MAX_BYTES, Receiver
-from tests.support.banks import CONTENT, UNDOES, Bank, ask
+from tests.support.banks import CONTENT, UNDOES, AsgiAnswer, Bank, ask
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 
@@ -151,6 +151,36 @@ async def test_what_is_too_long_or_cut_off_has_no_effect(behind):
     assert (await behind.ask(body=b" " * (MAX_BYTES + 1))).status == 413
     await behind.ask(cut_off=True)
     assert behind.bank.effects == []
+
+
+async def test_a_handler_that_waits_for_its_caller_to_hang_up_suspends():
+    """As at a server: it gets the body once, and then the disconnect when it comes (engine 10)."""
+    received, hangs_up = [], asyncio.Event()
+
+    async def app(scope, receive, send):
+        received.append(await receive())
+        watching = asyncio.create_task(receive())
+        await asyncio.sleep(0)
+        assert not watching.done()
+        hangs_up.set()
+        received.append(await watching)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    parts = [{"type": "http.request", "body": b"{}"}]
+
+    async def receive():
+        if parts:
+            return parts.pop()
+        await hangs_up.wait()
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "method": "POST", "path": "/pay"}
+    scope["headers"] = [(b"idempotency-key", b"o:pay")]
+    answer = AsgiAnswer()
+    await Receiver(app=app, store=MemoryKeys())(scope, receive, answer.send)
+    assert [message["type"] for message in received] == ["http.request", "http.disconnect"]
+    assert answer.status == 200
 
 
 async def test_what_changes_nothing_is_passed_on(behind):

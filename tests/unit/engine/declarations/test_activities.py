@@ -29,14 +29,17 @@ from engine.domain.errors import (
     InvalidRequestError,
     InvalidResultError,
     NotAttemptedError,
+    RejectedError,
     TransientError,
 )
 from engine.domain.messages import responses_queue
 from engine.workflow import (
     Agent,
     Call,
+    DeferredResult,
     EntraToken,
     Model,
+    NonRetryable,
     Nothing,
     Operation,
     Retryable,
@@ -144,6 +147,45 @@ class Dated(Model):
 
     paid_at: str
     by: str
+
+
+@pytest.mark.parametrize("where", ["on the loop", "in a thread"])
+@pytest.mark.parametrize(
+    ("work", "error"),
+    [
+        (lambda: NonRetryable(None), RejectedError),
+        (lambda: Retryable(5), TransientError),
+        (lambda: DeferredResult("later"), TransientError),
+        (lambda: Retryable(reason=7), TransientError),
+        (lambda: _UnreadableError(), TransientError),
+    ],
+)
+async def test_whatever_a_function_raises_is_answered_and_its_place_is_free_again(
+    work, error, where
+):
+    """No meaning of an exception can fail, so no agent is full of functions that have ended (engine 6)."""
+
+    async def on_loop(call: Call, ask: Sum) -> Paid:
+        raise work()
+
+    def in_thread(call: Call, ask: Sum) -> Paid:
+        raise work()
+
+    service = doing(on_loop if where == "on the loop" else in_thread, at_once=1)
+    for _ in range(3):
+        with pytest.raises(error):
+            await service.call(request(), 5)
+
+
+class _UnreadableError(NonRetryable):
+    """One whose reason cannot be asked for."""
+
+    def __init__(self):
+        """Have no reason."""
+
+    @property
+    def reason(self):
+        raise LookupError("no reason")
 
 
 def test_a_kept_answer_that_fits_no_model_any_more_is_reported_with_every_fault():
