@@ -2,6 +2,13 @@
 
 from testkit.environment import OrderUnderTest, WorkflowTestEnvironment
 from testkit.exploration.explorer import FoundError
-from testkit.exploration.for_authors import Coverage, Seen
+from testkit.exploration.for_authors import Coverage, NothingEndedError, Seen
 
-__all__ = ["Coverage", "FoundError", "OrderUnderTest", "Seen", "WorkflowTestEnvironment"]
+__all__ = [
+    "Coverage",
+    "FoundError",
+    "NothingEndedError",
+    "OrderUnderTest",
+    "Seen",
+    "WorkflowTestEnvironment",
+]

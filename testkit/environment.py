@@ -142,12 +142,14 @@ class WorkflowTestEnvironment:
         `answers` says. The agents in `callbacks` have services that may answer 202 without a time,
         and then over their links (ANS-8), which those do too that declare `calls_back`. Somebody
         outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
-        It stops at so many `states`, or `seconds` of processor time; what it has covered is printed
-        and returned. Meanwhile it prints every few seconds to standard error how many states it has
-        looked at: with `progress`, and if that is None, in a terminal only.
+        It stops at so many `states`, or `seconds` by the clock; what it has covered is printed and
+        returned, with the laws that were put to no test. Meanwhile it prints every few seconds to
+        standard error how many states it has looked at: with `progress`, and if that is None, in a
+        terminal only.
 
         Raises LookupError for an act or an agent that there is not, `InvalidError` for `answers`
-        from outside or over a link that the workflow does not take, and `FoundError`, an
+        from outside or over a link that the workflow does not take, `NothingEndedError` if no
+        course of events came to its end within the limit, and `FoundError`, an
         AssertionError with the shortest trace as numbered lines, for a state in which an invariant
         of the pattern does not hold (docs/pattern.md, 10), or in which `invariant` raises
         AssertionError; also if from some state no end can be reached.

@@ -157,9 +157,7 @@ async def _body(receive: Receive) -> bytes | None:
     return body
 
 
-async def _ask(
-    app: AsgiApplication, scope: Scope, body: bytes, outer: Receive
-) -> RememberedAnswer:
+async def _ask(app: AsgiApplication, scope: Scope, body: bytes, outer: Receive) -> RememberedAnswer:
     """Return the answer of the service's own handler.
 
     It receives the body once; then it waits as it would at a server, for the caller to hang up.

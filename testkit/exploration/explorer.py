@@ -15,6 +15,7 @@ from engine.decisions.transitions import HistoryEntry
 from engine.words.history import in_words
 from testkit.exploration.laws.check import check, check_end
 from testkit.exploration.laws.facts import has_ended
+from testkit.exploration.laws.registry import Law, begin, not_reached
 from testkit.exploration.moves import Move, forget, moves
 from testkit.exploration.world import World
 
@@ -33,7 +34,9 @@ class ExplorationResult:
     faults: set[str] = field(default_factory=set)
     """What of it went wrong."""
     seconds: float = 0.0
-    """Of processor time."""
+    """How long it took."""
+    unchecked: Sequence[Law] = ()
+    """The laws that were put to no test: their moment never came."""
     whole: bool = True
     """Whether no limit was met, so that nothing is left to see."""
     events: int = 0
@@ -156,12 +159,12 @@ class Limit:
 
     states: float = math.inf
     seconds: float = math.inf
-    """Of processor time: on a busy machine as much is covered as on an idle one."""
+    """By the clock, as the limits of test runners are."""
 
 
 UNLIMITED = Limit()
 STATES_BETWEEN = 50
-"""How many are looked at before the processor time is asked for: that takes as long as a state."""
+"""How many are looked at before the clock is asked: that takes as long as a state."""
 
 Watch = Callable[[World, Sequence[Move]], None]
 
@@ -183,19 +186,21 @@ def explore(
     each state with all that can happen next, and may raise an `AssertionError` too.
     """
     forget()
-    search, seen, began = _Search(), ExplorationResult(), time.process_time()
+    begin()
+    search, seen, began = _Search(), ExplorationResult(), time.monotonic()
     search.add(beginning, 0, "")
     waiting = deque([(0, beginning)])
     while waiting:
         if waiting[0][0] % STATES_BETWEEN == 0:
-            seen.seconds = time.process_time() - began
+            seen.seconds = time.monotonic() - began
         if len(search.parents) >= limit.states or seen.seconds >= limit.seconds:
             seen.whole, seen.events = False, len(search.trace_to(waiting[0][0]))
             break
         number, world = waiting.popleft()
         following = _look_at(search, seen, number, world, watch)
         waiting.extend(_reached(search, seen, number, following))
-    seen.states, seen.seconds = len(search.parents), time.process_time() - began
+    seen.states, seen.seconds = len(search.parents), time.monotonic() - began
+    seen.unchecked = not_reached()
     if seen.whole:
         search.check_reached()
         ended = search.ended

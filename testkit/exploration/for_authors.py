@@ -1,7 +1,7 @@
 """What an author explores: every course of events of one order of their own workflow."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -114,13 +114,19 @@ class Coverage:
 
     @property
     def seconds(self) -> float:
-        """How long it took, in processor time."""
+        """How long it took, by the clock."""
         return self.explored.seconds
 
     @property
     def whole(self) -> bool:
         """Whether every state was seen, so that no limit was met."""
         return self.explored.whole
+
+    @property
+    def unchecked(self) -> Sequence[str]:
+        """The statements of docs/pattern.md of which a law was put to no test."""
+        laws = self.explored.unchecked
+        return sorted({statement for law in laws for statement in law.statements})
 
     @property
     def faults(self) -> Mapping[str, int]:
@@ -139,8 +145,19 @@ class Coverage:
             f"covered: {self._covered()}, and up to {wanted.faults} of the faults in each",
             f"kinds of faults, by place: {faults or 'none'}",
             f"ends: {ends or 'none'}",
+            *self._unchecked(),
             f"left out: {self._left_out()}",
         ]
+
+    def _unchecked(self) -> Iterator[str]:
+        """By each moment that never came, the statements whose laws are checked at it."""
+        by_moment: dict[str, set[str]] = {}
+        for law in self.explored.unchecked:
+            by_moment.setdefault(law.moment, set()).update(law.statements)
+        if by_moment:
+            yield "laws that were put to no test, since this never came about:"
+        for moment, statements in by_moment.items():
+            yield f"    {moment}: {', '.join(sorted(statements))}"
 
     def _covered(self) -> str:
         many = f"{self.wanted.instances} of each process"
@@ -157,6 +174,15 @@ class Coverage:
         return f"{rest}{LEFT_OUT}{copies}{links}{races}, more faults"
 
 
+class NothingEndedError(AssertionError):
+    """No course of events came to its end within the limit: nothing was tried of what ends."""
+
+    def __init__(self, coverage: Coverage) -> None:
+        more = "give it more `seconds` or `states`, fewer `faults`, or a smaller order"
+        super().__init__(f"no course of events came to its end: {more}\n{coverage}")
+        self.coverage = coverage
+
+
 def explore_order(
     business: Application,
     settings: Settings,
@@ -165,8 +191,9 @@ def explore_order(
 ) -> Coverage:
     """Explore one order; raises `FoundError` with the shortest way to what must not be.
 
-    Raises LookupError for an act or an agent that there is not, and `InvalidError` where what is
-    answered from outside or over a link is not what the workflow takes for an answer.
+    Raises LookupError for an act or an agent that there is not, `InvalidError` where what is
+    answered from outside or over a link is not what the workflow takes for an answer, and
+    `NothingEndedError` where a limit is met before any course of events has come to its end.
     """
     _refuse_unknown("act", wanted.acts, [*BY_NAME, *MORE_ACTS])
     _refuse_unknown("agent", wanted.callbacks, [agent.name for agent in business.agents])
@@ -189,7 +216,10 @@ def explore_order(
         explored = explore(world, limit=wanted.limit, watch=watch)
     name = submission.get("workflow") or business.default_workflow
     version = business.workflows.latest(name).version
-    return Coverage(name=f"{name} {version}", wanted=wanted, explored=explored, ends=ends)
+    coverage = Coverage(name=f"{name} {version}", wanted=wanted, explored=explored, ends=ends)
+    if not ends:
+        raise NothingEndedError(coverage)
+    return coverage
 
 
 def _refuse_unknown(what: str, names: Collection[str], known: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from unittest.mock import patch
 
 import pytest
@@ -15,7 +16,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, application
 from scheduler.admission.admission import Admission
-from testkit import FoundError, WorkflowTestEnvironment
+from testkit import FoundError, NothingEndedError, WorkflowTestEnvironment
 from testkit.exploration.for_authors import FAULTS
 from tests.exploration.seeded_faults import SEEDED_FAULTS
 
@@ -81,14 +82,40 @@ def test_a_mistake_in_a_workflow_is_reported_as_a_trace():
 
 def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
     """In states or in seconds; what was left out is printed too."""
-    few = WorkflowTestEnvironment(IN_SEQUENCE).explore(states=200)
-    none = WorkflowTestEnvironment(IN_SEQUENCE).explore(seconds=0)
+    few = WorkflowTestEnvironment(business(FLIGHT)).explore(states=300)
     printed = capsys.readouterr().out
     assert not few.whole
-    assert 200 <= few.states < 300
+    assert 300 <= few.states < 342
     assert f"covered: the first {few.explored.events} events of every course" in printed
     assert "left out: what comes after these events, " in printed
-    assert (none.whole, none.states, none.explored.events) == (False, 1, 0)
+
+
+@pytest.mark.parametrize("limit", [{"states": 100}, {"seconds": 0}])
+def test_an_exploration_in_which_nothing_ends_fails(limit):
+    """No law about an end was put to the test, whatever was green (newcomer A 4)."""
+    with pytest.raises(NothingEndedError) as raised:
+        WorkflowTestEnvironment(IN_SEQUENCE).explore(**limit)
+    coverage = raised.value.coverage
+    assert not coverage.whole
+    assert not coverage.ends
+    assert {"ALR-2", "SUB-1"} <= set(coverage.unchecked)
+
+
+def test_the_laws_that_were_put_to_no_test_are_named():
+    """By the moments that never came about: where nothing fails, no event is published (newcomer A 4)."""
+    smooth = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0)
+    failing = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=1)
+    assert {"ALR-1", "SCH-6"} <= set(smooth.unchecked)
+    assert "ALR-1" not in failing.unchecked
+
+
+def test_an_exploration_is_limited_by_the_clock(monkeypatch):
+    """A busy machine has less processor time, and the limit of a test runner is by the clock (newcomer A 4)."""
+    times = count(step=25)
+    monkeypatch.setattr("testkit.exploration.explorer.time.monotonic", lambda: next(times))
+    with pytest.raises(NothingEndedError) as raised:
+        WorkflowTestEnvironment(IN_SEQUENCE).explore(seconds=50)
+    assert 50 < raised.value.coverage.states < 1000
 
 
 def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, capsys):
@@ -98,13 +125,13 @@ def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, cap
         (False, None, False), (False, True, True), (True, None, True), (True, False, False),
     ):  # fmt: skip
         monkeypatch.setattr(sys.stderr, "isatty", lambda shown=in_terminal: shown)
-        explored = WorkflowTestEnvironment(IN_SEQUENCE).explore(states=20, progress=progress)
+        explored = WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, progress=progress)
         printed = capsys.readouterr()
         assert printed.out == f"{explored}\n"
         assert bool(printed.err) == expected
         assert len(printed.err.splitlines()) <= explored.states
     monkeypatch.setattr("testkit.environment.SECONDS_BETWEEN", 3600)
-    WorkflowTestEnvironment(IN_SEQUENCE).explore(states=20, progress=True)
+    WorkflowTestEnvironment(IN_SEQUENCE).explore(faults=0, progress=True)
     assert capsys.readouterr().err == ""
 
 
@@ -246,22 +273,18 @@ def polled_first(cancel_until="book"):
 
 def test_a_hold_may_end_between_two_looks_of_a_scheduler():
     """A scheduler that has looked again, and found no hold, may send what it claims (engine 9, proof 30b)."""
-    explored = (
-        WorkflowTestEnvironment(polled_first())
-        .explore(faults=0, acts=["pause-agent"], states=600)
-        .explored
-    )
-    assert explored.happened("the pause of the agent clerk ends")
+    with pytest.raises(NothingEndedError) as raised:
+        WorkflowTestEnvironment(polled_first()).explore(faults=0, acts=["pause-agent"], states=600)
+    assert raised.value.coverage.explored.happened("the pause of the agent clerk ends")
 
 
 def test_a_customer_may_cancel_while_an_answer_is_awaited():
     """Nobody holds an order that only waits for an answer, so its customer gives it back (engine 9, proof 30a)."""
-    explored = (
-        WorkflowTestEnvironment(polled_first())
-        .explore(faults=0, acts=["customer-cancel"], states=300)
-        .explored
-    )
-    assert explored.happened("commits “cancelled”")
+    with pytest.raises(NothingEndedError) as raised:
+        WorkflowTestEnvironment(polled_first()).explore(
+            faults=0, acts=["customer-cancel"], states=300
+        )
+    assert raised.value.coverage.explored.happened("commits “cancelled”")
 
 
 def test_steps_side_by_side_may_need_agents_in_any_order():
@@ -413,10 +436,10 @@ def test_an_order_may_be_restored_as_it_was_at_any_moment_before():
 def test_what_is_left_out_is_reported():
     """Links that no agent declares, unless they are asked for, and copies (engine 9, proof 33)."""
     environment = WorkflowTestEnvironment(answering_over_its_link())
-    report = str(environment.explore(states=1))
+    report = str(environment.explore(faults=0))
     assert "answers over links that no agent declares" in report
     assert "restored copies" in report
-    report = str(environment.explore(states=1, callbacks=["desk"]))
+    report = str(environment.explore(faults=0, callbacks=["desk"]))
     assert "answers over links" not in report
     with pytest.raises(LookupError, match="no agent office; there are desk"):
         environment.explore(callbacks=["office"])

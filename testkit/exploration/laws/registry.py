@@ -31,6 +31,18 @@ class Law:
 
 LAWS: list[Law] = []
 """All laws, once the package is imported."""
+_reached: set[str] = set()
+"""The moments that came since the last `begin`."""
+
+
+def begin() -> None:
+    """Forget which moments came."""
+    _reached.clear()
+
+
+def not_reached() -> Sequence[Law]:
+    """Return the laws that were not checked since `begin`, for their moment never came."""
+    return [law for law in LAWS if law.moment not in _reached]
 
 
 class Moment(Generic[P]):
@@ -42,6 +54,7 @@ class Moment(Generic[P]):
 
     def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Check every law of this moment; raises `ViolationError` at the first that is broken."""
+        _reached.add(self.name)
         for check in self.checks:
             check(*args, **kwargs)
 

@@ -149,6 +149,17 @@ class Dated(Model):
     by: str
 
 
+class UnreadableError(NonRetryable):
+    """One whose reason cannot be asked for."""
+
+    def __init__(self):
+        """Have no reason."""
+
+    @property
+    def reason(self):
+        raise LookupError("no reason")
+
+
 @pytest.mark.parametrize("where", ["on the loop", "in a thread"])
 @pytest.mark.parametrize(
     ("work", "error"),
@@ -157,7 +168,7 @@ class Dated(Model):
         (lambda: Retryable(5), TransientError),
         (lambda: DeferredResult("later"), TransientError),
         (lambda: Retryable(reason=7), TransientError),
-        (lambda: _UnreadableError(), TransientError),
+        (UnreadableError, TransientError),
     ],
 )
 async def test_whatever_a_function_raises_is_answered_and_its_place_is_free_again(
@@ -175,17 +186,6 @@ async def test_whatever_a_function_raises_is_answered_and_its_place_is_free_agai
     for _ in range(3):
         with pytest.raises(error):
             await service.call(request(), 5)
-
-
-class _UnreadableError(NonRetryable):
-    """One whose reason cannot be asked for."""
-
-    def __init__(self):
-        """Have no reason."""
-
-    @property
-    def reason(self):
-        raise LookupError("no reason")
 
 
 def test_a_kept_answer_that_fits_no_model_any_more_is_reported_with_every_fault():
