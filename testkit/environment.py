@@ -54,16 +54,26 @@ class WorkflowTestEnvironment:
     """
 
     def __init__(
-        self, business: Application, *, begins: datetime = BEGINS, **settings: Any
+        self,
+        business: Application,
+        *,
+        begins: datetime = BEGINS,
+        call_functions_with: Mapping[str, str] | None = None,
+        **settings: Any,
     ) -> None:
         """Start the app; `settings` are fields of `Settings`, such as `failure_threshold=5`.
+
+        Services are simulated. Functions of the business (`activity`) are called only if
+        `call_functions_with` has the settings that they read, such as `{"STRIPE_KEY": "a-key"}`:
+        they run where their caller waits, and what they call is the test's to replace. Else they
+        are simulated too, and a warning names them.
 
         Raises `DeclarationError` for a business that cannot work, and TypeError for a setting that
         there is not.
         """
         _refuse_unknown(settings)
         _refuse_running_loop()
-        self._world = AppWorld(business, begins, settings)
+        self._world = AppWorld(business, begins, settings, call_functions_with)
         self._finalizer = weakref.finalize(self, self._world.end)
         self._numbers = count(1)
 

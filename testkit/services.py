@@ -4,11 +4,14 @@ They follow the rules of the simulated services (`samples/simulator/rules.py`).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from engine.declarations.business import Application
+from engine.azure.answers import LONGEST_PAUSE
+from engine.azure.code import CodeService
+from engine.declarations.business import AgentDefinition, Application
 from engine.domain.errors import (
     CallTimeoutError,
     DeferredError,
@@ -55,22 +58,58 @@ class OrderedLedger(Ledger):
 
 
 class Services:
-    """The service of each agent of a business."""
+    """The service of each agent of a business.
 
-    def __init__(self, business: Application, clock: Clock) -> None:
-        self._services: Mapping[str, SimulatedService] = simulated(business)
+    Operations that are functions of the business are called with `function_settings`; if that is
+    None, they are simulated like all others, and a warning names them.
+    """
+
+    def __init__(
+        self,
+        business: Application,
+        clock: Clock,
+        function_settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._services: Mapping[str, SimulatedService] = {}
+        self._agents: Mapping[str, AgentDefinition] = {}
+        self._function_settings = function_settings
+        self._failing: set[tuple[str, str]] = set()
+        """The operations that fail as they were told, by their agents."""
         self._clock = clock
         self._ledger = OrderedLedger()
         self._reasons: dict[tuple[str, str], str] = {}
         self._working: set[asyncio.Task[SimulatedAnswer]] = set()
+        self.upgrade(business)
 
     def upgrade(self, business: Application) -> None:
         """Do from now on what another version of the business asks, too."""
         self._services = {**self._services, **simulated(business)}
+        self._agents = {**self._agents, **{agent.name: agent for agent in business.agents}}
+        if self._function_settings is None:
+            _warn_of_functions(business)
 
     def by_agent(self) -> Mapping[str, RemoteService]:
         """Return the service of each agent, as the agent calls it."""
-        return {name: _ServiceInMemory(name, self) for name in self._services}
+        return {name: self._service(name) for name in self._services}
+
+    def _service(self, name: str) -> RemoteService:
+        in_memory, agent = _ServiceInMemory(name, self), self._agents[name]
+        if not agent.code or self._function_settings is None:
+            return in_memory
+        functions = CodeService(
+            agent=name,
+            operations=agent.code,
+            settings=self._function_settings,
+            at_once=agent.calls_in_flight,
+            answer_within=agent.answer_within,
+            longest_wait=LONGEST_PAUSE,
+            start=_at_once,
+        )
+        return _Functions(in_memory, functions, self.is_failing)
+
+    def is_failing(self, agent: str, operation: str) -> bool:
+        """Whether the operation fails as it was told."""
+        return (agent, operation) in self._failing
 
     def effects(self, agent: str, order_id: str | None) -> Sequence[str]:
         """Return the operations that took effect at the agent's service, in their order."""
@@ -87,6 +126,7 @@ class Services:
         """Let an operation of the agent's service fail, or all; the reason is that of a refusal."""
         self.check(agent, operation)
         for name in [operation] if operation else self._services[agent].actions:
+            self._failing.add((agent, name))
             self._reasons[agent, name] = reason or self._services[agent].refusal
             fault = FaultInForce(mode=mode, latency_ms=NEVER_MS, match=Match(action=name))
             await self._ledger.set_fault(agent, fault)
@@ -99,6 +139,8 @@ class Services:
             SimulatedFault(mode="none", match=Match(action=operation)).key() if operation else None
         )
         for name in self._services if agent is None else [agent]:
+            healed = [operation] if operation else self._services[name].actions
+            self._failing -= {(name, each) for each in healed}
             await self._ledger.clear_faults(name, key)
 
     def check(self, agent: str, operation: str | None = None) -> None:
@@ -136,6 +178,39 @@ class Services:
         )
         call = SimulatedCall(order_id=request.order_id, step=request.step, order=request.content)
         return await simulator.call(agent, request.operation, request.idempotency_key, call)
+
+
+def _warn_of_functions(business: Application) -> None:
+    functions = [f"{agent.name}.{name}" for agent in business.agents for name in agent.code]
+    if functions:
+        warnings.warn(
+            f"functions of the business that are not called, but simulated: {', '.join(functions)}."
+            " To call them, give the settings that they read: call_functions_with={...}",
+            stacklevel=6,
+        )
+
+
+def _at_once(run: Callable[[], None], _: str) -> None:
+    """Run a plain function where its caller waits: time stands still meanwhile."""
+    run()
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """`RemoteService`: the functions of the business; what took effect is kept in memory too."""
+
+    in_memory: "_ServiceInMemory"
+    functions: CodeService
+    is_failing: Callable[[str, str], bool]
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
+        """See `RemoteService.call`."""
+        is_function = request.operation in self.functions.operations
+        if not is_function or self.is_failing(self.in_memory.agent, request.operation):
+            return await self.in_memory.call(request, timeout_seconds)
+        result = await self.functions.call(request, timeout_seconds)
+        await self.in_memory.call(request, timeout_seconds)
+        return result
 
 
 @dataclass(frozen=True)

@@ -128,12 +128,16 @@ class AppWorld:
     """One instance of the app, its services and its timers; it stands still unless it is run."""
 
     def __init__(
-        self, business: Application, begins: datetime, settings: Mapping[str, Any]
+        self,
+        business: Application,
+        begins: datetime,
+        settings: Mapping[str, Any],
+        function_settings: Mapping[str, str] | None = None,
     ) -> None:
         self.loop = HeldLoop(begins)
         self.orders = OrdersTable()
         self.events = MemoryEventPublisher()
-        self.services = Services(business, self.loop.now)
+        self.services = Services(business, self.loop.now, function_settings)
         self._settings = settings
         self._parts = self._parts_in_memory()
         self._install(business)

@@ -49,6 +49,11 @@ RETRY_AFTER = timedelta(seconds=1)
 """Delay before a request may come again that found no room."""
 
 
+def start_thread(run: Callable[[], None], name: str) -> None:
+    """Run it in a thread of its own that does not keep the process alive."""
+    threading.Thread(target=run, name=name, daemon=True).start()
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodeService:
     """`RemoteService` whose operations are functions; operations without one go to `other`."""
@@ -64,6 +69,8 @@ class CodeService:
     longest_wait: timedelta
     """The longest pause that the service may ask for."""
     monotonic: Callable[[], float] = time.monotonic
+    start: Callable[[Callable[[], None], str], None] = start_thread
+    """Starts a plain function, with a name for where it runs."""
     _running: set[asyncio.Future[Any]] = field(default_factory=set, init=False, repr=False)
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
@@ -141,7 +148,7 @@ class CodeService:
             log.warning("code.held_the_loop", extra=facts)
 
     def _in_thread(self, code: ActivityFunction, call: Call, ask: Any) -> asyncio.Future[Any]:
-        """Begin a plain function, in a thread of its own that does not keep the process alive."""
+        """Begin a plain function, beside the event loop."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         context = copy_context()
@@ -155,7 +162,7 @@ class CodeService:
             with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
                 loop.call_soon_threadsafe(tell)
 
-        threading.Thread(target=run, name=code.name, daemon=True).start()
+        self.start(run, code.name)
         return answer
 
     def _meaning(self, code: ActivityFunction, call: Call, error: BaseException) -> AppError:

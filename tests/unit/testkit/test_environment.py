@@ -12,7 +12,17 @@ from engine.alerts.events import STALLED
 from engine.domain.causes import Code
 from engine.domain.errors import InvalidError
 from engine.domain.messages import OrderReady
-from engine.workflow import application
+from engine.workflow import (
+    Agent,
+    Call,
+    Model,
+    NonRetryable,
+    Operation,
+    Retryable,
+    Text,
+    Workflow,
+    application,
+)
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
 from samples.claims.business import CLAIMS, Claim, PolicyHolder
 from shop.business import SHOP
@@ -336,3 +346,83 @@ def test_an_environment_that_nothing_was_done_with_ends_without_a_warning():
         environment._finalizer()
         del environment
         gc.collect()
+
+
+class Sum(Model):
+    """What is asked."""
+
+    item: Text
+
+
+class Charged(Model):
+    """What is answered."""
+
+    reference: str
+
+
+class Card(Agent):
+    """A provider that is called by functions."""
+
+    charge = Operation(Sum, Charged)
+    refund = Operation(Sum)
+
+
+def paid_by_functions(calls):
+    """A business whose agent is a library, and what its functions were called with; the first card is declined."""
+    card = Card("card", reads=("CARD_KEY",))
+    flow = Workflow("sale", Sum)
+
+    @card.activity(Card.charge)
+    def charge(call: Call, ask: Sum) -> Charged:
+        calls.append((call.step, call.settings["CARD_KEY"], ask.item))
+        if ask.item == "bad":
+            raise NonRetryable("declined")
+        if ask.item == "slow" and len(calls) == 1:
+            raise Retryable(timedelta(seconds=5))
+        return Charged(reference="r-1")
+
+    @card.activity(Card.refund)
+    async def refund(call: Call, ask: Sum) -> None:
+        calls.append((call.step, call.kept(Charged).reference, ask.item))
+
+    @flow.step(card.charge, undo=card.refund)
+    def pay(sale: Sum) -> Sum:
+        return sale
+
+    return application(flow, agents=[card], sample=Sum(item="tea"))
+
+
+def test_functions_of_the_business_are_called_where_a_test_gives_their_settings():
+    """What they raise means what it means in an app, and what took effect is kept (newcomer A 3)."""
+    calls = []
+    environment = WorkflowTestEnvironment(
+        paid_by_functions(calls), call_functions_with={"CARD_KEY": "a-key"}
+    )
+    order = environment.submit(Sum(item="tea"))
+    assert (order.state, calls) == ("Processed", [("pay", "a-key", "tea")])
+    assert environment.effects("card", order) == ["charge"]
+    refused = environment.submit(Sum(item="bad"))
+    assert (refused.state, refused.steps) == ("Error", {"pay": "Failed"})
+    assert environment.effects("card", refused) == []
+    calls.clear()
+    slow = environment.submit(Sum(item="slow"))
+    assert slow.state != "Processed"
+    environment.advance(minutes=2)
+    assert (slow.state, len(calls)) == ("Processed", 2)
+    environment.hang("card", "charge")
+    hangs = environment.submit(Sum(item="tea"))
+    environment.advance(seconds=10)
+    assert hangs.state == "Processing"
+    environment.heal("card", "charge")
+    environment.advance(minutes=10)
+    assert hangs.state == "Processed"
+
+
+def test_functions_that_are_not_called_are_named_in_a_warning():
+    """They are simulated, so a fault in them stays unseen (newcomer A 3)."""
+    calls = []
+    with pytest.warns(UserWarning, match=r"card\.charge, card\.refund") as warned:
+        environment = WorkflowTestEnvironment(paid_by_functions(calls))
+    assert warned[0].filename == __file__
+    assert environment.submit(Sum(item="bad")).state == "Processed"
+    assert calls == []
