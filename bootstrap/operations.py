@@ -151,6 +151,7 @@ class Operations:
             clock=engine.adapters.clock,
             clock_guard=engine.clock_guard,
             payload=engine.business.payload,
+            workflows=engine.business.workflows,
             keep=timedelta(days=days) if days else None,
         )
 

@@ -17,6 +17,7 @@ from engine.decisions.requests import (
     Personal,
     RequestMaker,
     idempotency_key,
+    personal_in,
 )
 from engine.decisions.step_kinds import Start, strategy_of
 from engine.decisions.undo import end_or_undo
@@ -274,7 +275,7 @@ class Proceed:
         return self(draft.but(draft.order.with_steps(*failed), *events))
 
     def _personal(self, order: OrderAggregate) -> Personal:
-        return lambda: self.scheduler.payload.personal(order.submitted.payload)
+        return personal_in(order, self.scheduler.payload)
 
 
 def _complete_by(order: OrderAggregate, step: Step, now: datetime) -> datetime:

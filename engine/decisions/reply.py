@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.decisions.drafts import NextVersion, after_answer
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
-from engine.decisions.requests import step_removed
+from engine.decisions.requests import personal_in, step_removed, without
 from engine.declarations.workflow import StepDefinition
 from engine.domain import verbs
 from engine.domain.attempts import FailureOrigin
@@ -75,12 +75,24 @@ def receive(
     definition = workflow.definition(reply.step) if workflow else None
     if step is None or workflow is None or definition is None:
         raise NewerWorkflowError
-    answered, event = _answered(step, reply, definition, scheduler, now)
+    told = _without_personal_data(reply, order, scheduler)
+    answered, event = _answered(step, told, definition, scheduler, now)
     draft = after_answer(order, step, answered, event, now)
     if isinstance(order.state, Pending):  # another step timed out: the next claim goes on
         return draft.commit()
     proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)
     return proceed(draft) or draft.commit()
+
+
+def _without_personal_data(
+    reply: AgentReply, order: OrderAggregate, scheduler: Scheduler
+) -> AgentReply:
+    """Return the reply whose reason repeats no personal data of the order (ANS-5)."""
+    match reply:
+        case FailedReply(detail=str(detail)) | NotAttemptedReply(detail=str(detail)) if detail:
+            personal = personal_in(order, scheduler.payload)
+            return reply.model_copy(update={"detail": without(personal(), detail)})
+    return reply
 
 
 def _answered(

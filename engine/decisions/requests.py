@@ -9,11 +9,14 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError, CausedError, InputFault, InvalidError
@@ -24,6 +27,7 @@ from engine.domain.steps import Step
 from engine.domain.submitted_order import ERASED
 from engine.domain.texts import plain
 from engine.features.external_events.callback_urls import CallbackUrls
+from engine.features.external_events.steps import personal_texts
 
 MAX_BYTES = 192 * 1024
 """Maximum size of a request. Service Bus carries 256 KiB, including its own headers."""
@@ -37,6 +41,12 @@ NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError
 
 Personal = Callable[[], Iterable[str]]
 """Returns the personal values of an order, which no cause repeats."""
+
+
+def personal_in(order: OrderAggregate, payload: Payload) -> Personal:
+    """Return the function that returns those of an order: of payload and answers (ANS-5)."""
+    submitted = order.submitted.payload
+    return lambda: chain(payload.personal(submitted), *map(personal_texts, order.steps))
 
 
 class BrokenRequestError(CausedError):
@@ -134,18 +144,31 @@ def shown(error: Exception, personal: Iterable[str]) -> str:
     """Return the error's type with its message, or with its source line; nothing personal."""
     if isinstance(error, ValidationError):
         message = "; ".join(map(str, faults_of(error)))
-    elif isinstance(error, NAMES_CODE):
+    elif isinstance(error, NAMES_CODE) and not _repeats_object(error):
         message = str(error)
     else:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         message = f"at {Path(frame.filename).name}, line {frame.lineno}"
-    return plain(f"{type(error).__name__} {_without(personal, message)}", MAX_ERROR_TEXT)
+    return plain(f"{type(error).__name__} {without(personal, message)}", MAX_ERROR_TEXT)
 
 
-def _without(personal: Iterable[str], text: str) -> str:
-    """Return the text without these values."""
+def _repeats_object(error: Exception) -> bool:
+    """Whether the message of the error shows a value in a form that `without` does not know."""
+    return isinstance(error, LookupError) and not all(
+        isinstance(argument, str | int | Decimal) for argument in error.args
+    )
+
+
+def _forms(value: str) -> tuple[str, str, str]:
+    """Return the value as it is, and as Python shows it in either kind of quotes."""
+    return value, repr(value)[1:-1], repr(f'{value}"')[1:-2]
+
+
+def without(personal: Iterable[str], text: str) -> str:
+    """Return the text without these values, also as Python shows them."""
+    found = {form for value in personal for form in _forms(value)}
     # The longest first: a value may be the beginning of another one.
-    values = sorted(filter(None, personal), key=len, reverse=True)
+    values = sorted(filter(None, found), key=lambda value: (-len(value), value))
     if not values:
         return text
     any_value = "|".join(map(re.escape, values))

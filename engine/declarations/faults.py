@@ -82,6 +82,7 @@ class FaultCode(StrEnum):
     EXAMPLE_MISSING = ("example-missing", ("operation", "model", "message"))
     PATH_FIELD_UNKNOWN = ("path-field-unknown", ("operation", "field"))
     PERSONAL_INSIDE_FIELD = ("personal-inside-field", ())
+    KEY_IN_ANSWER = ("key-in-answer", ())
     ACTIVITY_NOT_A_FUNCTION = ("activity-not-a-function", ())
     ACTIVITY_PARAMETERS = ("activity-parameters", ("model",))
     ACTIVITY_PARAMETER_TYPE = ("activity-parameter-type", ("given", "declared"))

@@ -139,6 +139,8 @@ class StepDefinition:
     """Checks an answer that comes from outside; None for a service's, which is kept as it is."""
     personal: tuple[str, ...] = ()
     """The result fields that are personal data: they are erased with the order's."""
+    owners: tuple[str, ...] = ()
+    """Those of them by which an operator finds a person's orders."""
 
     @property
     def is_external(self) -> bool:
@@ -182,13 +184,13 @@ class StepDefinition:
     def fingerprint(self) -> str:
         """Eight characters by which a changed definition is recognised.
 
-        `request` is left out, since it may be corrected for orders in flight, and so are the check
-        of an answer and the title. The capability tells the kind. Of a condition and of a start
-        time the name counts.
+        `request` is left out, since it may be corrected for orders in flight. So are the title, the
+        check of an answer, and which of its personal data tells whose the order is. The capability
+        tells the kind. Of a condition and of a start time the name counts.
         Default values are left out too, since a field that a later version of the app adds is no
         change.
         """
-        own = ("name", "title", "kind", "request", "read_answer")
+        own = ("name", "title", "kind", "request", "read_answer", "owners")
         compared = [field.name for field in fields(self) if field.name not in own]
         values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, TypedDict
+
+from pydantic.fields import FieldInfo
 
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import ANSWER
@@ -11,7 +14,7 @@ from engine.domain.messages import decode, json_text
 from engine.domain.steps import StepKind
 from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.workflow.model import Model, recorded
-from engine.workflow.payload import mark_of, models_in
+from engine.workflow.payload import is_key, mark_of, models_in
 from engine.workflow.services import Agent, Operation
 
 
@@ -38,12 +41,7 @@ def operation_of(event: type[Model]) -> Operation[Any, Any]:
 
 def fields_of(event: type[Model]) -> Mapping[str, Any]:
     """Return the fields of a definition by which an event of this model completes the step."""
-    personal = (field.alias or name for name, field in event.model_fields.items() if mark_of(field))
-    return {
-        "kind": StepKind.EXTERNAL,
-        "read_answer": reader(event),
-        "personal": tuple(personal),
-    }
+    return {"kind": StepKind.EXTERNAL, "read_answer": reader(event)}
 
 
 def reader(event: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
@@ -66,16 +64,45 @@ class ReadCallback:
         return recorded(self.model, content).model_dump(mode="json", by_alias=True)
 
 
-def faults_of(event: type[Model]) -> Iterator[Fault]:
-    """Yield the personal data in an event that an erasure would not find."""
-    for name, field in event.model_fields.items():
+def marked_in(answer: type[Model]) -> Mapping[str, Any]:
+    """Return the fields of a definition that name the personal data in an answer of this model."""
+    marks = {
+        field.alias or name: mark
+        for name, field in answer.model_fields.items()
+        if (mark := mark_of(field))
+    }
+    return {
+        "personal": tuple(marks),
+        "owners": tuple(name for name, mark in marks.items() if mark.owns),
+    }
+
+
+def faults_of(answer: type[Model]) -> Iterator[Fault]:
+    """Yield the marks in an answer that would do nothing: nobody would find them."""
+    for name, field in answer.model_fields.items():
         inner = models_in(field.annotation)
         if not mark_of(field) and any(map(_has_marks, inner)):
             yield Fault(FaultCode.PERSONAL_INSIDE_FIELD, f"field {name}")
+        if is_key(field) or any(map(_has_keys, inner)):
+            yield Fault(FaultCode.KEY_IN_ANSWER, f"field {name}")
 
 
 def _has_marks(model: type[Any]) -> bool:
-    fields = model.model_fields.values()
-    return any(
-        mark_of(field) or any(map(_has_marks, models_in(field.annotation))) for field in fields
-    )
+    return _any_field(model, lambda field: mark_of(field) is not None)
+
+
+def _has_keys(model: type[Any]) -> bool:
+    return _any_field(model, is_key)
+
+
+def _any_field(model: type[Any], is_one: Callable[[FieldInfo], bool]) -> bool:
+    """Whether a field of the model, or of a model within it, is such a one."""
+    seen, left = set[type[Any]](), [model]
+    while left:
+        fields = (current := left.pop()).model_fields.values()
+        seen.add(current)
+        if any(map(is_one, fields)):
+            return True
+        inner = chain.from_iterable(models_in(field.annotation) for field in fields)
+        left += [part for part in inner if part not in seen]
+    return False

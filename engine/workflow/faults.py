@@ -95,10 +95,9 @@ def _of_undo(
 
 
 def _of_answer(step: Step) -> Iterator[Fault]:
-    """Yield the faults of what somebody outside answers."""
-    if step.is_external:
-        faults = external_events.faults_of(step.operation.response)
-        yield from (fault.within("answer") for fault in faults)
+    """Yield the faults of what a service, or somebody outside, answers."""
+    faults = external_events.faults_of(step.operation.response)
+    yield from (fault.within("answer") for fault in faults)
 
 
 def _of_function(workflow: Workflow, step: Step, function: Callable[..., Any]) -> Iterator[Fault]:

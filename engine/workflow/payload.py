@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from engine.declarations.business import Payload
 from engine.domain.messages import decode, json_text
+from engine.domain.personal_data import names_person, texts_in
 from engine.domain.submitted_order import ERASED
 from engine.workflow.model import KeyMark, M, PersonalData, T
 
@@ -28,10 +29,9 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
     return Payload(
         check=checked,
         erased=partial(_erased, [model]),
-        personal=lambda payload: _leaves([value for _, value in _marked([model], payload)]),
+        personal=lambda payload: texts_in([value for _, value in _marked([model], payload)]),
         belongs_to=lambda payload, email: any(
-            mark.owns and email.casefold() in map(str.casefold, _leaves(value))
-            for mark, value in _marked([model], payload)
+            mark.owns and names_person(value, email) for mark, value in _marked([model], payload)
         ),
         keys=lambda payload: _keys([model], payload),
     )
@@ -47,7 +47,7 @@ def _marked(models: Models, value: Any) -> Iterator[tuple[PersonalData, Any]]:
         if place.mark:
             yield place.mark, value[place.name]
         elif place.models:
-            for part in _as_list(value[place.name]):
+            for part in _parts(value[place.name]):
                 yield from _marked(place.models, part)
 
 
@@ -55,9 +55,9 @@ def _keys(models: Models, value: Any) -> Iterator[str]:
     """Yield the values by which the business names the order, whatever else is wrong with it."""
     for place in _places(models, value):
         if place.is_key:
-            yield from _leaves(value[place.name])
+            yield from texts_in(value[place.name])
         elif place.models and not place.mark:
-            for part in _as_list(value[place.name]):
+            for part in _parts(value[place.name]):
                 yield from _keys(place.models, part)
 
 
@@ -139,8 +139,13 @@ def models_in(annotation: Any) -> Models:
     return [model for part in get_args(annotation) for model in models_in(part)]
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield the parts of a list, also of lists within it; anything else is its own only part."""
+    if not isinstance(value, list):
+        yield value
+        return
+    for part in value:
+        yield from _parts(part)
 
 
 def _blank(value: Any) -> Any:
@@ -150,14 +155,3 @@ def _blank(value: Any) -> Any:
     if isinstance(value, list):
         return [ERASED] if value else []
     return value if value is None else ERASED
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    """Yield the texts and numbers in a value."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from _leaves(part)
-    elif value not in (None, ""):
-        yield str(value)

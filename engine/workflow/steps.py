@@ -15,7 +15,13 @@ from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow.binding import BoundFunction, Request, bind, signature_of, used_by
 from engine.workflow.drawing import mermaid
 from engine.workflow.endpoints import OrderEndpoint
-from engine.workflow.external_events import ReadCallback, WaitOptions, fields_of, operation_of
+from engine.workflow.external_events import (
+    ReadCallback,
+    WaitOptions,
+    fields_of,
+    marked_in,
+    operation_of,
+)
 from engine.workflow.model import Model
 from engine.workflow.services import Operation
 from engine.workflow.written import Ask, Make, Step
@@ -199,6 +205,7 @@ class Workflow:
             after=tuple(earlier.name for earlier in self.after(step)),
             result_fields=step.fields,
             **conditions,
+            **marked_in(step.operation.response),
             **{"read_answer": ReadCallback(step.operation.response), **step.rules},
         )
 

@@ -9,11 +9,14 @@ from functools import partial
 from engine.concurrency import run_all
 from engine.decisions.transitions import HistoryEntry, Transition, amendment
 from engine.declarations.business import Payload
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import keys
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InputFault, InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
 from engine.domain.orders import OrderAggregate
+from engine.domain.personal_data import names_person
+from engine.domain.steps import Step
 from engine.features.external_events.steps import without_personal_data
 from engine.http.models import View
 from engine.ports import Clock
@@ -111,6 +114,7 @@ class RetentionService:
     clock: Clock
     clock_guard: ClockGuard
     payload: Payload
+    workflows: Workflows
     keep: timedelta | None
     """How long finished orders, alerts, poison messages and keys are kept; None means for ever."""
 
@@ -197,11 +201,7 @@ class RetentionService:
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
         records = (order.record for order in page.orders if order.record)
-        theirs = [
-            views.found(order)
-            for order in records
-            if self.payload.belongs_to(order.submitted.payload, request.email)
-        ]
+        theirs = [views.found(order) for order in records if self._is_of(order, request.email)]
         next_bucket = next((f"{name}-" for name in buckets if name > bucket), None)
         return Found(
             orders=[order.order_id for order in theirs],
@@ -210,6 +210,13 @@ class RetentionService:
             unreadable=[order.order_id for order in page.orders if order.fault],
             continuation=page.continuation or next_bucket,
         )
+
+    def _is_of(self, order: OrderAggregate, email: str) -> bool:
+        """Whether the order belongs to a person, by its payload or by an answer (ANS-5)."""
+        if self.payload.belongs_to(order.submitted.payload, email):
+            return True
+        workflow = self.workflows.find(order.workflow, order.workflow_version)
+        return any(_is_of(step, workflow, email) for step in order.steps)
 
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.
@@ -222,6 +229,17 @@ class RetentionService:
         )
         log.info("operators.erased", extra={"order_id": order_id})
         return Acted(order_id=order_id, status="erased")
+
+
+def _is_of(step: Step, workflow: WorkflowDefinition | None, email: str) -> bool:
+    """Whether the kept answer of a step names the person as one whose the order is.
+
+    All personal data counts if the app no longer has the step.
+    """
+    definition = workflow.definition(step.name) if workflow else None
+    owners = definition.owners if definition else step.rules.personal
+    result = step.result or {}
+    return names_person([result.get(name) for name in owners], email)
 
 
 def _log_run(orders: int, removed: Mapping[str, Removed]) -> None:

@@ -4,7 +4,7 @@ A step of kind `EXTERNAL` has no agent. While its event is awaited it is in `Awa
 once the order has ended or is undone, it is in `RequestCancelled` (ANS-1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.effects import Answered, Done, WithResult
 from engine.domain.events import ExternalRequestCancelled
 from engine.domain.orders import OrderAggregate
+from engine.domain.personal_data import texts_in
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
@@ -123,6 +124,12 @@ def erased_result(step: Step, result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a result of the step without the personal data in it (ANS-5)."""
     personal = step.rules.personal
     return {name: _erased(value) if name in personal else value for name, value in result.items()}
+
+
+def personal_texts(step: Step) -> Iterator[str]:
+    """Yield the personal texts and numbers in its result (ANS-5)."""
+    result = step.result or {}
+    return texts_in([result.get(name) for name in step.rules.personal])
 
 
 def _erased(value: Any) -> Any:

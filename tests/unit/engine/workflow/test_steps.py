@@ -144,6 +144,19 @@ class Hotel(Agent):
     cancel = Operation(Wish)
 
 
+class Staying(Model):
+    """An answer whose marks nobody would find."""
+
+    keepers: tuple[Keeper, ...] = ()
+    suite: Key[str] = ""
+
+
+class Front(Agent):
+    """One that answers who stays."""
+
+    ask = Operation(Wish, Staying)
+
+
 class Kitchen(Agent):
     """Another one."""
 
@@ -199,6 +212,27 @@ def test_every_marked_value_is_personal_and_the_owner_is_found_in_any_case():
     several = GUESTS | {"keeper": GUESTS["keeper"] | {"aliases": ["a@b.example", "c@d.example"]}}
     assert PETS.belongs_to(several, "C@D.example")
     assert PETS.erased(several)["keeper"]["aliases"] == [ERASED]
+
+
+class Rows(Model):
+    """A payload with lists of lists."""
+
+    rows: tuple[tuple[Keeper, ...], ...]
+    suites: tuple[tuple["Suite", ...], ...] = ()
+
+
+def test_marks_hold_at_any_depth_of_lists():
+    """Who is named there is found, and kept out of texts; a key is a key (engine 16)."""
+
+    class Suites(Rows):
+        """The same, once its parts are known."""
+
+    payload = application(stays(payload=Suites), agents=[hotel, kitchen]).payload
+    came = {"rows": [[{"mail": "ada@example.com"}], []], "suites": [[{"number": 7}], 3]}
+    assert payload.belongs_to(came, "ada@example.com")
+    assert list(payload.personal(came)) == ["ada@example.com"]
+    assert payload.distinct_keys(came) == ["7"]
+    assert payload.erased(came)["rows"] == [[{"mail": ERASED}], []]
 
 
 @pytest.mark.parametrize(
@@ -484,6 +518,14 @@ def no_example(flow):
         return Wish(nights=1)
 
 
+def personal_data_inside_an_answer(flow):
+    flow.step(Front("front").ask)(anything)
+
+
+def a_key_in_an_answer(flow):
+    flow.step(Front("front").ask)(anything)
+
+
 def too_many(flow):
     for number in range(20):
 
@@ -561,6 +603,11 @@ IN_A_STEP = {
         model="Numbered",
         message=str(no_example_of(Numbered)),
     ),
+    # engine 16
+    personal_data_inside_an_answer: in_anything(
+        FaultCode.PERSONAL_INSIDE_FIELD, "answer: field keepers"
+    ),
+    a_key_in_an_answer: in_anything(FaultCode.KEY_IN_ANSWER, "answer: field suite"),
     too_many: Fault(FaultCode.TOO_MANY_STEPS, "stay version 1", steps=21, limit=20),
 }
 
