@@ -98,6 +98,8 @@ class Code(StrEnum):
     EVENT_AFTER_SKIP = "event-after-skip"
     EVENT_DURING_UNDO = "event-during-undo"
     EVENT_AFTER_END = "event-after-end"
+    EVENT_CLOSED = "event-closed"
+    """The step takes no event any more; those outside do not learn why (ANS-6)."""
 
     # An operator's action makes no sense.
     NOTHING_TO_HOLD = "nothing-to-hold"
@@ -250,6 +252,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.EVENT_AFTER_SKIP: ("step",),
     Code.EVENT_DURING_UNDO: ("why",),
     Code.EVENT_AFTER_END: ("state", "why"),
+    Code.EVENT_CLOSED: ("step",),
     Code.NOTHING_TO_HOLD: ("state",),
     Code.HELD: ("by", "note"),
     Code.ON_HOLD_ALREADY: ("by",),

@@ -74,7 +74,7 @@ class CallbackQuestion(View):
     is_open: bool
     """Whether an event still counts."""
     why_closed: str | None
-    """Why none does; null if one does."""
+    """Whether it was answered or takes no answer any more; null if an event counts."""
     until: datetime | None
     """The deadline of the event; null if it is not awaited now."""
     question: dict[str, Any] | None
@@ -104,9 +104,15 @@ class CallbackService:
         """
 
         def record(order: OrderAggregate, now: datetime) -> Transition | None:
-            remembers = self._step(order, step, token).agent in self.remembering
+            found = self._step(order, step, token)
             event = read(order, step, self.workflows, body.answer, body.refusal)
-            return decide.recorded(order, replace(event, for_good=remembers), decide.ACTOR, now)
+            event = replace(event, for_good=found.agent in self.remembering)
+            try:
+                return decide.recorded(order, event, decide.ACTOR, now)
+            except decide.EventNotAcceptedError as refused:
+                raise decide.EventNotAcceptedError(
+                    decide.for_outsiders(found, refused.cause)
+                ) from None
 
         self.wrong_tries.check(order_id)
         decision = await self.unit_of_work.run(order_id, record)
@@ -135,7 +141,8 @@ class CallbackService:
             raise
 
     def _shown(self, order: OrderAggregate, step: Step) -> CallbackQuestion:
-        closed = decide.why_closed(order, step)
+        why_closed = decide.why_closed(order, step)
+        closed = decide.for_outsiders(step, why_closed) if why_closed else None
         asks = step.is_external and not closed
         definition = definition_of(order, step.name, self.workflows) if asks else None
         return CallbackQuestion(

@@ -111,6 +111,16 @@ def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
     return _why_order_takes_none(order, step)
 
 
+def for_outsiders(step: Step, closed: Cause) -> Cause:
+    """Return why no event to the step counts, in what whoever has its callback URL may read.
+
+    The cause itself may repeat what operators wrote, or a service said of the customer.
+    """
+    if closed.code is Code.EVENT_AFTER_COMPLETION:
+        return closed
+    return Cause(Code.EVENT_CLOSED, {"step": step.name})
+
+
 def _why_order_takes_none(order: OrderAggregate, step: Step) -> Cause | None:
     """Return why no event to any such step of the order counts; None if one does."""
     order_cause = order.cause and order.cause.as_json()

@@ -178,7 +178,7 @@ def test_a_reminder_keeps_the_link_and_a_new_request_has_another():
     assert right_of(environment, order, "soon") == first
     environment.advance(minutes=1)
     assert order.steps["soon"] == "Failed"
-    with is_refused(Code.EVENT_AFTER_FAILURE, step="soon"):
+    with is_refused(Code.EVENT_CLOSED, step="soon"):
         over(environment, order, "soon", right=first, answer=URLS)
     environment.act(order, "resubmit")
     assert right_of(environment, order, "soon") not in (None, first)
@@ -235,6 +235,53 @@ def test_a_link_that_is_opened_shows_the_question_and_changes_nothing():
     assert (closed.question, closed.until) == (None, None)
     with pytest.raises(InvalidCallbackUrlError):
         shows(environment, order, right="x")
+
+
+WORDS = "Ada Lovelace is insolvent"
+
+
+def refused_elsewhere(environment, order):
+    environment.answer(order, "approval", refusal=WORDS)
+
+
+def refused_here(environment, order):
+    environment.answer(order, "pictures", refusal=WORDS)
+
+
+def cancelled(environment, order):
+    environment.act(order, "cancel", operator=WORDS, note=WORDS)
+
+
+def skipped(environment, order):
+    environment.answer(order, "later", refusal=WORDS)
+    environment.act(order, "skip", "later", operator=WORDS, note=WORDS)
+
+
+ANSWERS = {"pictures": URLS, "later": {"limit": 1}}
+CLOSED_BY = {
+    "a refusal": (ASKING, "pictures", refused_here),
+    "the refusal of somebody else": (ASKING, "pictures", refused_elsewhere),
+    "a cancel": (ASKING, "pictures", cancelled),
+    "a skip": (BOTH, "later", skipped),
+}
+
+
+@pytest.mark.proves("ANS-6")
+@pytest.mark.parametrize("how", CLOSED_BY)
+def test_a_link_that_is_closed_repeats_no_words_of_anybody_else(how):
+    """Those of operators, of others outside and of services are for operators (engine 15)."""
+    business, step, close = CLOSED_BY[how]
+    environment, order = begun(business)
+    right = right_of(environment, order, step)
+    close(environment, order)
+    shown = shows(environment, order, step, right=right)
+    assert not shown.is_open
+    assert WORDS not in shown.model_dump_json()
+    with pytest.raises(RefusedError) as refused:
+        over(environment, order, step, right=right, answer=ANSWERS[step])
+    assert refused.value.cause.code is Code.EVENT_CLOSED
+    assert WORDS not in str(refused.value)
+    assert WORDS not in str(refused.value.cause)
 
 
 def test_a_link_shows_nothing_of_the_request_to_a_service():
