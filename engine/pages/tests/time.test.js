@@ -6,29 +6,35 @@ import { beforeEach, test } from "node:test";
 import { giveStorage } from "./support.js";
 
 process.env.TZ = "Asia/Kolkata"; // before the module makes its formats
-const { ago, clock, countdown, duration, full, setServerTime, isUtc, momentOf, now, setUtc, typedOf, zone } =
+const { ago, clock, countdown, duration, full, setServerTime, isUtc, now, offset, sentOf, setUtc, typedOf, zone } =
   await import("../static/common/time.js");
 
 const NOON = "2026-01-31T12:00:00Z";
 beforeEach(giveStorage);
 
 test("times are the reader's own until the reader wants UTC, and again after", () => {
-  assert.deepEqual([isUtc(), zone(), full(NOON)], [false, "UTC+05:30", "31 Jan 2026, 17:30:00 UTC+05:30"]);
+  assert.deepEqual([isUtc(), offset(), full(NOON)], [false, "UTC+05:30", "31 Jan 2026, 17:30:00 UTC+05:30"]);
   setUtc(true);
-  assert.deepEqual([isUtc(), zone(), full(NOON)], [true, "UTC", "31 Jan 2026, 12:00:00 UTC"]);
+  assert.deepEqual([isUtc(), offset(), full(NOON)], [true, "UTC", "31 Jan 2026, 12:00:00 UTC"]);
   setUtc(false);
-  assert.equal(zone(), "UTC+05:30");
+  assert.equal(offset(), "UTC+05:30");
 });
 
 test("a time that is typed is in the zone in which times are written", () => {
-  assert.equal(momentOf("2026-01-31T17:30").toISOString(), "2026-01-31T12:00:00.000Z");
+  assert.equal(sentOf("2026-01-31T17:30"), "2026-01-31T12:00:00.000Z");
   setUtc(true);
-  assert.equal(momentOf("2026-01-31T12:00").toISOString(), "2026-01-31T12:00:00.000Z");
+  assert.equal(sentOf("2026-01-31T12:00"), "2026-01-31T12:00:00.000Z");
+});
+
+test("a label names the zone, since the offset depends on the time that is typed", () => {
+  assert.match(zone(), /^Asia\/(Kolkata|Calcutta)$/);
+  setUtc(true);
+  assert.equal(zone(), "UTC");
 });
 
 test("a zone behind UTC has a minus", (context) => {
   context.mock.method(Date.prototype, "getTimezoneOffset", () => 210);
-  assert.equal(zone(), "UTC−03:30");
+  assert.equal(offset(), "UTC−03:30");
 });
 
 test("a time of today has no day, and any other has", (context) => {
@@ -36,6 +42,15 @@ test("a time of today has no day, and any other has", (context) => {
   setUtc(true);
   assert.equal(clock("2026-01-31T00:00:00Z"), "00:00:00");
   assert.equal(clock("2026-01-30T23:59:59Z"), "30 Jan, 23:59:59");
+});
+
+test("a time of another year has the year, which depends on the zone", (context) => {
+  context.mock.method(Date, "now", () => Date.parse("2026-12-31T12:00:00Z"));
+  assert.equal(clock("2027-07-01T06:00:00Z"), "1 Jul 2027, 11:30:00");
+  assert.equal(clock("2025-12-31T12:00:00Z"), "31 Dec 2025, 17:30:00");
+  assert.equal(clock("2026-12-31T18:30:00Z"), "1 Jan 2027, 00:00:00");
+  setUtc(true);
+  assert.equal(clock("2026-12-30T18:30:00Z"), "30 Dec, 18:30:00");
 });
 
 test("what is no moment stays as it is, however it is written", () => {

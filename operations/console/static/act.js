@@ -1,6 +1,6 @@
 /** What an operator does to one order, to an agent, or to the alerts of one cause. Each asks first. */
 
-import { momentOf, zone } from "../../../engine/pages/static/common/time.js";
+import { sentOf, zone } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
 import { argumentsOf, fieldsOf } from "./fields.js";
@@ -35,7 +35,7 @@ export function pauseAgent(name, place) {
     effect,
     fields: [{ name: "until", label: text("console.act.until", { zone: zone() }), type: "datetime-local" }],
     run: async ({ operator, note, until }) => {
-      await send(`/api/operator/agents/${name}/pause`, { operator, note, until: momentOf(until).toISOString() });
+      await send(`/api/operator/agents/${name}/pause`, { operator, note, until: sentOf(until) });
       place.say(text("console.act.paused", { agent: name }));
     },
     after: place.again,

@@ -2,7 +2,7 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { Problem } from "../../../engine/pages/static/common/api.js";
-import { countdown, momentOf, typedOf, zone } from "../../../engine/pages/static/common/time.js";
+import { countdown, sentOf, typedOf, zone } from "../../../engine/pages/static/common/time.js";
 import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { LONG, confirm } from "./dialog.js";
 import { at, copier, joined } from "./parts.js";
@@ -145,10 +145,11 @@ function refuse(awaited) {
 }
 
 function extend(awaited) {
-  const value = typedOf(awaited.step.completeBy);
-  const field = { name: "until", label: text("console.act.until", { zone: zone() }), type: "datetime-local", value };
+  const filledIn = awaited.step.completeBy;
+  const label = text("console.act.until", { zone: zone() });
+  const field = { name: "until", label, type: "datetime-local", value: typedOf(filledIn) };
   asking(awaited, "extend", "/extend", { fields: [field] }, ({ until, note }) => ({
-    until: momentOf(until).toISOString(),
+    until: sentOf(until, filledIn),
     note,
   }));
 }

@@ -1,6 +1,6 @@
 /** The fields of the dialog that asks for an action, and what is sent of them. */
 
-import { momentOf, zone } from "../../../engine/pages/static/common/time.js";
+import { sentOf, zone } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { parsed } from "./answers.js";
 import { LONG } from "./dialog.js";
@@ -26,7 +26,7 @@ const SENT = {
   choice: (typed) => typed,
   flag: (typed) => typed === YES,
   object: (typed) => parsed(typed),
-  time: (typed) => momentOf(typed).toISOString(),
+  time: (typed) => sentOf(typed),
   text: (typed) => typed,
 };
 

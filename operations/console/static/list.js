@@ -1,7 +1,7 @@
 /** Orders in a list. The filter is in the address: a link, Back and a reload show the same. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
-import { momentOf, typedOf } from "../../../engine/pages/static/common/time.js";
+import { sentOf, typedOf } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { bulkButtons, canMean } from "./bulk.js";
 import { save } from "./csv.js";
@@ -131,7 +131,7 @@ function form(filter, orders) {
   const go = (event) => {
     event.preventDefault();
     const typed = Object.fromEntries(new FormData(event.target));
-    const moment = (name) => typed[name] && momentOf(String(typed[name])).toISOString();
+    const moment = (name) => typed[name] && sentOf(String(typed[name]), filter[name]);
     location.hash = listOf({ state: filter.state, ...typed, since: moment("since"), until: moment("until") });
   };
   const field = (name, label, more = {}) =>

@@ -2,7 +2,7 @@
 
 import { h, render, the, tick } from "../../../engine/pages/static/common/dom.js";
 import { applyTheme, themeSwitch } from "../../../engine/pages/static/common/theme.js";
-import { isUtc, setUtc, zone } from "../../../engine/pages/static/common/time.js";
+import { isUtc, offset, setUtc } from "../../../engine/pages/static/common/time.js";
 import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { alertsPage } from "./alerts.js";
 import { auditPage } from "./audit.js";
@@ -120,7 +120,7 @@ function around(name) {
         { class: "quiet" },
         h("input", { type: "checkbox", checked: isUtc(), onChange: switchZone }),
         " ",
-        text("console.main.utc", { zone: zone() }),
+        text("console.main.utc", { zone: offset() }),
       ),
     themeSwitch(() => around(name)),
   );

@@ -31,7 +31,8 @@ function format(options) {
 
 const CLOCK = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = /** @type {const} */ ({ day: "numeric", month: "short" });
-const [day, second, all] = [DAY, CLOCK, { ...DAY, year: /** @type {const} */ ("numeric"), ...CLOCK }].map(format);
+const DATE = { ...DAY, year: /** @type {const} */ ("numeric") };
+const [day, date, second, all] = [DAY, DATE, CLOCK, { ...DATE, ...CLOCK }].map(format);
 
 /** Whether it is a moment at all: what comes from outside may be anything. @param {string | number | Date} time */
 const isMoment = (time) => !Number.isNaN(new Date(time).getTime());
@@ -39,25 +40,41 @@ const isMoment = (time) => !Number.isNaN(new Date(time).getTime());
 /** Whether a text is a moment as it is written in UTC, to the second; no 30 February is. @param {string} time */
 export const isWritten = (time) => isMoment(time) && new Date(time).toISOString() === time.replace("Z", ".000Z");
 
-/** The time of day, and the day if it is another than today; what is no moment stays. @param {string | number | Date} time */
+/** Which year it is in the zone in which times are written. @param {string | number | Date} time */
+const year = (time) => (isUtc() ? new Date(time).getUTCFullYear() : new Date(time).getFullYear());
+
+/**
+ * The time of day, with the day if it is another than today, and its year if that is another than this.
+ * What is no moment stays.
+ * @param {string | number | Date} time
+ */
 export function clock(time) {
   if (!isMoment(time)) return String(time);
-  return day(time) === day(now()) ? second(time) : `${day(time)}, ${second(time)}`;
+  if (date(time) === date(now())) return second(time);
+  return `${year(time) === year(now()) ? day(time) : date(time)}, ${second(time)}`;
 }
 
-/** Everything, with the offset; what is no moment stays. @param {string | number | Date} time */
-export const full = (time) => (isMoment(time) ? `${all(time)} ${zone()}` : String(time));
+/** Everything, with the offset at that time; what is no moment stays. @param {string | number | Date} time */
+export const full = (time) => (isMoment(time) ? `${all(time)} ${offset(time)}` : String(time));
 
-/** The offset from UTC. */
-export function zone() {
+/** The offset from UTC at a moment: it changes with the clocks. @param {string | number | Date} time */
+export function offset(time = now()) {
   if (isUtc()) return "UTC";
-  const minutes = -new Date().getTimezoneOffset();
+  const minutes = -new Date(time).getTimezoneOffset();
   const two = (/** @type {number} */ number) => String(Math.trunc(Math.abs(number))).padStart(2, "0");
   return `UTC${minutes < 0 ? "−" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
 }
 
-/** The moment that was typed into a field for a time, which is in the same zone. @param {string} typed */
-export const momentOf = (typed) => new Date(isUtc() ? `${typed}Z` : typed);
+/** The name of the zone, for a label of times that are not known yet, and so have no offset. */
+export const zone = () => (isUtc() ? "UTC" : new Intl.DateTimeFormat().resolvedOptions().timeZone);
+
+/**
+ * What a field for a time sends, which is in the same zone. If it is as it was filled in, it sends that value unchanged:
+ * a field has no seconds, and of an hour that comes twice it cannot say which.
+ * @param {string} typed @param {string} [filledIn]
+ */
+export const sentOf = (typed, filledIn) =>
+  filledIn && typed === typedOf(filledIn) ? filledIn : new Date(isUtc() ? `${typed}Z` : typed).toISOString();
 
 /** A moment as a field for a time has it, in the same zone; nothing for what is no moment. @param {string | undefined} time */
 export function typedOf(time) {
