@@ -13,9 +13,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.errors import InputFault, InvalidError, OtherVersionError
@@ -55,8 +63,29 @@ Key = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
 STEP_NAME = r"^[a-z][a-z0-9-]{0,40}$"
 """The pattern of the names of steps, workflows, agents and capabilities."""
 StepName = Annotated[str, Field(pattern=STEP_NAME)]
+LOST_PLUS = re.compile(r":[^ ]{2,20} [0-9]{2}:?[0-9]{2}\Z")
+"""A time in whose offset a query made a blank of the `+`."""
+NUMBER = re.compile(r"[+-]?[0-9.]+")
+
+
+def _no_guess(time: Any) -> Any:
+    """Return a time as it came; raises for what only looks like one.
+
+    A number is none, since nothing tells seconds from milliseconds.
+    """
+    if isinstance(time, str) and LOST_PLUS.search(time):
+        raise PydanticCustomError("lost-plus", "the + of the offset came as a blank")
+    is_number = isinstance(time, int | float) and not isinstance(time, bool)
+    if is_number or (isinstance(time, str) and NUMBER.fullmatch(time)):
+        raise PydanticCustomError("number-for-time", "a number is no time")
+    return time
+
+
 Moment = Annotated[
-    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
+    AwareDatetime,
+    # Strict, it would refuse a text as soon as anything looks at it before.
+    Field(strict=False, ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)),
+    BeforeValidator(_no_guess),
 ]
 """A time that every part of the system can hold.
 
@@ -110,8 +139,7 @@ class Message(BaseModel):
 
 
 NotBefore = Annotated[
-    Moment,
-    Field(strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)),
+    Moment, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
 ]
 """When an order may begin."""
 
@@ -124,10 +152,7 @@ class Submission(Message):
     schema_version: Literal[1]
     order_id: OrderId
     placed_at: Annotated[
-        Moment,
-        Field(
-            strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)
-        ),
+        Moment, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
     ]
     workflow: StepName | None = None
     """None for the default workflow of the business."""
