@@ -1,6 +1,5 @@
 """The scheduler's decision about an agent's reply (SCH-5, SCH-6, SCH-8)."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +8,7 @@ from typing import Any
 from engine.decisions.drafts import NextVersion, after_answer
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.requests import personal_in, step_removed, without
+from engine.decisions.results import length_of
 from engine.declarations.workflow import StepDefinition
 from engine.domain import verbs
 from engine.domain.attempts import FailureOrigin
@@ -114,7 +114,7 @@ def _answered(
 
 
 def _completed(step: Step, result: Mapping[str, Any]) -> tuple[Step, HistoryEvent]:
-    if isinstance(step.state, Running) and len(json.dumps(result)) > MAX_KEPT:
+    if isinstance(step.state, Running) and length_of(result) > MAX_KEPT:
         return _too_long(step)
     kind = StepUndone if isinstance(step.state, Undoing) else StepCompleted
     return verbs.complete(step, result), kind(step=step.name, attempt=step.counts.attempts)

@@ -6,7 +6,7 @@ from typing import Any
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InputFault, InvalidError, RefusedError, UnavailableError
-from engine.domain.messages import json_text
+from engine.domain.messages import json_text, utf16_units
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import MAX_KEPT
 
@@ -27,6 +27,11 @@ def definition_of(order: OrderAggregate, step: str, workflows: Workflows) -> Ste
     return definition
 
 
+def length_of(result: Mapping[str, Any]) -> int:
+    """Return the length of a result in the unit of `MAX_KEPT`, whichever way it came."""
+    return utf16_units(json_text(result))
+
+
 def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a result that are kept; raises `InvalidError` with every fault."""
     try:
@@ -34,7 +39,7 @@ def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str,
     except InvalidError as error:
         raise InvalidError(error.within("answer")) from None
     result = {name: value for name, value in found.items() if name in definition.result_fields}
-    if (length := len(json_text(result))) > MAX_KEPT:
+    if (length := length_of(result)) > MAX_KEPT:
         facts = {"length": length, "limit": MAX_KEPT}
         raise InvalidError([InputFault("answer", "answer-too-long", facts)])
     return result

@@ -32,7 +32,7 @@ class OnFailure(StrEnum):
 
 
 MAX_KEPT = 10_000
-"""Maximum length, as JSON, of the result that a step keeps; a row takes 32 Ki characters."""
+"""Maximum UTF-16 units, as JSON, of the result that a step keeps; a row takes 32 Ki of them."""
 
 ERASED = "erased"
 """The text in place of erased personal data."""

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.reply import Delivery, RefusedReply, receive
+from engine.decisions.results import length_of
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
@@ -166,6 +167,19 @@ def test_a_result_that_cannot_be_kept_is_no_refusal():
     assert only_step(long).effect == InDoubt(key=KEY)
     assert only_step(long).cause.code is Code.RESULT_TOO_LONG
     assert cause_of(long) == only_step(long).cause
+
+
+@pytest.mark.parametrize(
+    ("character", "units"), [("x", 1), ("é", 1), ("茶", 1), ("\u2028", 1), ("🍵", 2)]
+)
+def test_a_result_is_measured_in_the_unit_of_the_row_that_keeps_it(character, units):
+    """Bugs 32: not as ASCII, in which a Chinese character takes six."""
+    fit = (MAX_KEPT - len('{"reference":""}')) // units
+    for count, effect in ((fit, False), (fit + 1, True)):
+        result = {"reference": character * count}
+        assert (length_of(result) > MAX_KEPT) == effect
+        step = only_step(received(by=REMEMBERS, reply=reply(result=result)))
+        assert isinstance(step.effect, InDoubt) == effect
 
 
 def test_accepted_work_is_requested_again():
