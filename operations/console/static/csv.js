@@ -1,7 +1,7 @@
 /** What is shown, as a file for a spreadsheet. */
 
-/** Cells that a spreadsheet would take for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** Cells that a spreadsheet would take for a formula; that of East Asia also takes the wide characters. */
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/;
 
 /** A cell: quoted, and with an apostrophe if it would be a formula: what it holds came from elsewhere. */
 function cell(/** @type {unknown} */ value) {

@@ -1,6 +1,7 @@
 /** Files for spreadsheets. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { beforeEach, test } from "node:test";
 
 import { asCsv as asActions, table } from "../static/audit.js";
@@ -14,15 +15,15 @@ beforeEach(() => {
   know({ orders: { stuck: { word: "Error", mark: "error" } }, steps: {}, actions: [] });
 });
 
-test("a cell that begins like a formula is none", () => {
-  const cells = ["=1+1", "+1", "-1", "@sum", "\t=1", "none left", 'say "no"', null];
-  assert.equal(
-    csv(
-      ["a"],
-      cells.map((cell) => [cell]),
-    ),
-    `"a"\r\n"'=1+1"\r\n"'+1"\r\n"'-1"\r\n"'@sum"\r\n"'\t=1"\r\n"none left"\r\n"say ""no"""\r\n""\r\n`,
-  );
+const CELLS = JSON.parse(readFileSync(new URL("../../../tests/data/inputs/csv_cells.json", import.meta.url), "utf8"));
+
+test("a cell that begins like a formula is none (bugs2 52)", () => {
+  for (const cell of CELLS["taken for a formula"]) assert.equal(csv([], [[cell]]), `\r\n"'${cell}"\r\n`);
+  for (const cell of CELLS["taken as they are"]) assert.equal(csv([], [[cell]]), `\r\n"${cell}"\r\n`);
+});
+
+test("quotes in a cell are doubled, and nothing is an empty cell", () => {
+  assert.equal(csv(["a", "b"], [['say "no"', null]]), `"a","b"\r\n"say ""no""",""\r\n`);
 });
 
 test("orders are saved with id, state, step, cause, reason and times", () => {
