@@ -13,8 +13,8 @@ from operations.cli.commands.options import EVERYTHING, WATCH, WORKFLOW, printed
 from operations.cli.terminal import headers, show, table, verbatim
 
 STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
-AS_ID = re.compile(r"b\d\d(-|$)")
-"""How the id of an order begins; what begins otherwise is a key."""
+AS_ID = re.compile(r"b[0-9]{2}(-[0-9A-HJKMNP-TV-Z]{0,26})?", re.IGNORECASE)
+"""The beginning of an order's id, in any case. A key of the business may look like that too."""
 WAITING = next(name for name in LISTS if STATUS_INFO[status_in(name)].waits_for_operator)
 """The list that is shown first: that of the orders that wait for an operator."""
 
@@ -53,22 +53,30 @@ def list_orders(
 @printed
 @click.pass_obj
 def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None:
-    """Find orders by the beginning of their id or key."""
+    """Find orders by the beginning of their id or key; what may be either is looked for as both."""
 
-    def by_key() -> tuple[Json, str]:
-        answer = api.every("orders", "orders", first_only=not everything, key=beginning)
-        return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
+    def draw() -> tuple[Json, str]:
+        by_key = api.every("orders", "orders", first_only=not everything, key=beginning)
+        shown = formatting.with_more(formatting.orders_table(by_key["orders"]), by_key)
+        typed = beginning.strip()
+        if not AS_ID.fullmatch(typed):
+            return by_key, shown
+        by_id = api.get("search", id=f"b{typed[1:].upper()}")
+        if by_id["orders"] or by_id["unreadable"]:
+            shown = "\n\n".join([_by_id(by_id), *([shown] if by_key["orders"] else [])])
+        known = {order["orderId"] for order in by_id["orders"]}
+        others = [order for order in by_key["orders"] if order["orderId"] not in known]
+        return {**by_key, **by_id, "orders": [*by_id["orders"], *others]}, shown
 
-    def by_id() -> tuple[Json, str]:
-        answer = api.get("search", id=beginning)
-        rows = [_found_row(order) for order in answer["orders"]]
-        for order_id in answer["unreadable"]:
-            rows += [(order_id, text("cli.unreadable"), None, None, text("cli.see-explain"))]
-        more = f"\n{text('cli.more-of-id')}" if answer["more"] else ""
-        header = headers("order", "state", "outcome", "since", "reason")
-        return answer, table(header, rows) + more
+    show(draw, in_json=in_json, every=None)
 
-    show(by_id if AS_ID.match(beginning) else by_key, in_json=in_json, every=None)
+
+def _by_id(answer: Json) -> str:
+    rows = [_found_row(order) for order in answer["orders"]]
+    for order_id in answer["unreadable"]:
+        rows += [(order_id, text("cli.unreadable"), None, None, text("cli.see-explain"))]
+    more = f"\n{text('cli.more-of-id')}" if answer["more"] else ""
+    return table(headers("order", "state", "outcome", "since", "reason"), rows) + more
 
 
 def _found_row(order: Json) -> tuple[object, ...]:

@@ -39,7 +39,7 @@ export function searchPage(place, query) {
           h("span", { class: "for-readers" }, text("console.search.wanted")),
           h("input", {
             name: "q",
-            value: id || key,
+            value: key || id,
             placeholder: text("console.search.example", { id: "b07-01JCX…" }),
             made: (node) => node.focus(),
           }),
@@ -62,9 +62,7 @@ export function searchPage(place, query) {
     event.preventDefault();
     const wanted = String(new FormData(event.target).get("q")).trim();
     if (wanted.includes("@")) return look((signal) => ofCustomer(wanted, signal, learnt));
-    const asId = wanted.toUpperCase().replace(/^B/, "b");
-    if (!ID.test(asId)) return void (location.hash = asKeyOrText(wanted));
-    location.hash = asId.length === WHOLE_ID ? `#/orders/${asId}` : `#/search?id=${asId}`;
+    location.hash = placeOf(wanted);
   }
 
   function learnt(/** @type {Found} */ soFar) {
@@ -88,7 +86,7 @@ export function searchPage(place, query) {
     try {
       const [all] = await Promise.all([search(mine.signal), learn(mine.signal)]);
       if (mine.signal.aborted) return;
-      if (key && !all.orders.length) return void location.replace(ofText(key));
+      if (key && !all.orders.length && !all.unreadable.length) return void location.replace(ofText(key));
       found = all;
       place.say(text("console.search.found", { count: found.orders.length }));
     } catch (fault) {
@@ -100,8 +98,7 @@ export function searchPage(place, query) {
   }
 
   draw();
-  if (id) look((signal) => ask(`/api/operator/search?id=${id}`, { signal }));
-  if (key) look((signal) => ofKey(key, signal));
+  if (id || key) look((signal) => ofIdOrKey(id, key, signal));
   const stop = () => {
     left = true;
     looks?.abort();
@@ -109,18 +106,37 @@ export function searchPage(place, query) {
   return { stop, now: () => {}, redraw: draw };
 }
 
-/** Where a text leads that is neither an id nor an address: to the orders of that key, or else to the open ones with it. */
-function asKeyOrText(wanted) {
-  return wanted.length > LONGEST_KEY ? ofText(wanted) : `#/search?key=${encodeURIComponent(wanted)}`;
+/**
+ * Where a text leads that is no address: to the order of that id, to what is found under it as the beginning of an id,
+ * of a key or of both, or to the open orders with it.
+ * @param {string} wanted
+ */
+export function placeOf(wanted) {
+  const asId = wanted.toUpperCase().replace(/^B/, "b");
+  if (!ID.test(asId)) return [...wanted].length > LONGEST_KEY ? ofText(wanted) : `#/search?${asQuery({ key: wanted })}`;
+  return asId.length === WHOLE_ID ? `#/orders/${asId}` : `#/search?${asQuery({ id: asId, key: wanted })}`;
 }
+
+/** @param {Record<string, string>} wanted */
+const asQuery = (wanted) => new URLSearchParams(wanted).toString().replaceAll("+", "%20");
 
 function ofText(wanted) {
   return listOf({ state: "open", text: wanted });
 }
 
-async function ofKey(key, signal) {
-  const page = await ask(`/api/operator/orders?key=${encodeURIComponent(key)}`, { signal });
-  return { orders: page.orders, unreadable: [], more: Boolean(page.continuation) };
+/** The orders whose ids begin with the one, and those of which a key begins with the other, each once. @returns {Promise<Found>} */
+async function ofIdOrKey(id, key, signal) {
+  const none = { orders: [], unreadable: [], more: false };
+  const [byId, byKey] = await Promise.all([
+    id ? ask(`/api/operator/search?id=${encodeURIComponent(id)}`, { signal }) : none,
+    key ? ask(`/api/operator/orders?key=${encodeURIComponent(key)}`, { signal }) : none,
+  ]);
+  const known = new Set(byId.orders.map(({ orderId }) => orderId));
+  return {
+    orders: [...byId.orders, ...byKey.orders.filter(({ orderId }) => !known.has(orderId))],
+    unreadable: byId.unreadable,
+    more: byId.more || Boolean(byKey.continuation),
+  };
 }
 
 /** Look through all orders, page by page; what was found so far is told. */

@@ -1,10 +1,11 @@
 /** A search for a customer, which goes through all orders. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { beforeEach, test } from "node:test";
 
 import { text } from "../../../engine/pages/static/common/words.js";
-import { searchPage } from "../static/search.js";
+import { placeOf, searchPage } from "../static/search.js";
 import { know } from "../static/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
@@ -80,4 +81,33 @@ test("a page that was left asks no more, and draws on no other page", async () =
   await settled();
   assert.equal(calls[0].signal.aborted, true);
   assert.deepEqual([calls.length, shown], [1, "another page"]);
+});
+
+const TERMS = JSON.parse(
+  readFileSync(new URL("../../../tests/data/inputs/search_terms.json", import.meta.url), "utf8"),
+);
+for (const [term, wanted] of Object.entries(TERMS))
+  test(`"${term}" is looked for in each of its meanings (bugs2 44)`, async () => {
+    const [path, query] = placeOf(term).split("?");
+    assert.equal(path, "#/search");
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(query)), wanted);
+    const asked = [];
+    globalThis.fetch = async (address) => {
+      const url = new URL(address, "http://app");
+      asked.push(...url.searchParams.entries());
+      const orders = [{ ...page(1, false).found[0], orderId: "b00-both" }];
+      return Response.json(url.searchParams.has("id") ? { orders, unreadable: [], more: false } : { orders });
+    };
+    searchPage(place, new URLSearchParams(query));
+    await settled();
+    await settled();
+    const called = asked.filter(([name]) => name === "id" || name === "key");
+    assert.deepEqual(Object.fromEntries(called), wanted);
+    assert.equal(rows().length, 1);
+  });
+
+test("a whole id leads to its order, and a text that is too long for a key to the open orders with it", () => {
+  assert.equal(placeOf("B07-01jcx0000000000000000000a1"), "#/orders/b07-01JCX0000000000000000000A1");
+  assert.equal(placeOf("🍵".repeat(50)).split("?")[0], "#/search");
+  assert.equal(placeOf("x".repeat(51)).split("?")[0], "#/orders");
 });

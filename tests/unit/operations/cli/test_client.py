@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import click
 import httpx2
@@ -150,26 +151,49 @@ def test_an_order_is_shown_with_its_keys():
         assert ("keys" in text, "C-1, a=b" in text) == (expected, expected)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "query"),
-    [
-        ("b03-01J", "/api/operator/search?id=b03-01J"),
-        ("C-20", "/api/operator/orders?key=C-20"),
-        ("b0 & co", "/api/operator/orders?key=b0%20%26%20co"),
-    ],
-)
-def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, query):
-    """What does not begin as an id does is a key of the business."""
-    sent = []
+SEARCHED = json.loads(Path("tests/data/inputs/search_terms.json").read_text())
+FOUND = {
+    **dict.fromkeys(("orderId", "processState", "outcome", "updatedAt", "reason"), "x"),
+    **dict.fromkeys(("situation", "completeBy", "notBefore", "step", "failedSteps", "waitsFor")),
+}
 
-    def nothing(request):
-        sent.append(request.url.raw_path.decode().replace("+", "%20"))
-        empty = {"orders": [], "unreadable": [], "more": False, "continuation": None}
-        return httpx2.Response(200, json=empty)
 
-    monkeypatch.setattr(main, "Api", lambda *_: api(nothing))
-    ran = CliRunner().invoke(main.main, ["--key", "k", "search", wanted])
-    assert (ran.exit_code, sent) == (0, [query])
+def searches(monkeypatch, *words, by_id=(), by_key=()):
+    """Run the command; return the calls that it made by their parameter, and what it printed."""
+    sent = {}
+
+    def answer(request):
+        [(name, value)] = request.url.params.items()
+        sent[name] = value
+        found = by_id if name == "id" else by_key
+        orders = [FOUND | {"orderId": order_id} for order_id in found]
+        if name == "key":
+            return httpx2.Response(200, json={"orders": orders, "continuation": None})
+        return httpx2.Response(200, json={"orders": orders, "unreadable": [], "more": False})
+
+    monkeypatch.setattr(main, "Api", lambda *_: api(answer))
+    ran = CliRunner().invoke(main.main, ["--key", "k", "search", *words])
+    assert ran.exit_code == 0
+    return sent, ran.output
+
+
+@pytest.mark.parametrize("term", SEARCHED)
+def test_a_term_that_may_be_an_id_or_a_key_is_looked_for_as_both(monkeypatch, term):
+    """Bugs2 44: the key of a business may look like the beginning of an id."""
+    assert searches(monkeypatch, term)[0] == SEARCHED[term]
+
+
+def test_what_is_found_as_both_is_shown_once(monkeypatch):
+    """Bugs2 44: with --json, each order is one of the list."""
+    found = {"by_id": ["b07-1", "b07-2"], "by_key": ["b07-2", "b03-3"]}
+    _, in_json = searches(monkeypatch, "b07-2041", "--json", **found)
+    assert [order["orderId"] for order in json.loads(in_json)["orders"]] == [
+        "b07-1",
+        "b07-2",
+        "b03-3",
+    ]
+    _, shown = searches(monkeypatch, "b07-2041", **found)
+    assert all(order_id in shown for order_id in ("b07-1", "b07-2", "b03-3"))
 
 
 def test_a_bulk_action_is_to_be_repeated_only_for_what_was_refused():
