@@ -1,6 +1,7 @@
 """The answer of a remote service: its parts, read within bounds."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +24,13 @@ GENERIC = re.compile(r"about:blank$|https?://(tools\.ietf|datatracker\.ietf|www\
 """The types that frameworks give to every problem with the same status (RFC 9457, 4.2.1)."""
 LONGEST_PAUSE = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
 """The longest pause that a reply can tell."""
-SECONDS = re.compile("[0-9]+")
+DEFAULT_PAUSE = timedelta(seconds=30)
+"""The pause of a service whose `Retry-After` cannot be read.
+
+It is also the pause after which an accepted call is repeated if the service names no time.
+"""
+SECONDS = re.compile(r"[0-9]+(\.[0-9]*)?")
+"""RFC 9110 has whole seconds; rate limiters also send fractions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +89,19 @@ class ServiceAnswer:
         return found
 
     def asks_to_wait(self, now: datetime, most: timedelta) -> timedelta | None:
-        """Return the pause that `Retry-After` asks for, up to `most`; None if it asks for none."""
+        """Return the pause that `Retry-After` asks for, up to `most`; None if it asks for none.
+
+        Fractions of seconds are rounded up. What cannot be read asks for `DEFAULT_PAUSE`.
+        """
+        if not self.retry_after:
+            return None
         if SECONDS.fullmatch(self.retry_after):
-            wait = timedelta(seconds=min(float(self.retry_after), most.total_seconds()))
+            seconds = min(float(self.retry_after), most.total_seconds())
+            wait = timedelta(seconds=math.ceil(seconds))
         else:
             until = _moment(self.retry_after)
-            wait = min(until - now, most) if until else timedelta()
-        return wait if wait > timedelta() else None
+            wait = until - now if until else DEFAULT_PAUSE
+        return min(wait, most) if wait > timedelta() else None
 
 
 async def answer_of(response: aiohttp.ClientResponse) -> ServiceAnswer:

@@ -11,7 +11,13 @@ import aiohttp
 from azure.core.exceptions import AzureError
 from yarl import URL
 
-from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, ServiceAnswer, answer_of
+from engine.azure.answers import (
+    DEFAULT_PAUSE,
+    LONGEST_PAUSE,
+    MAX_BYTES,
+    ServiceAnswer,
+    answer_of,
+)
 from engine.azure.credentials import Credential
 from engine.azure.failures import summary
 from engine.azure.forms import body_of, path_of
@@ -51,8 +57,6 @@ NOT_KNOWN = 401
 """The status of a call whose credential the service does not take, perhaps not any more."""
 CALLBACK_URL = "Callback-Url"
 """The header with the link over which the service can answer later, without a key of the app."""
-ASK_AGAIN = timedelta(seconds=30)
-"""When a service that has accepted a call is asked again, unless it says when."""
 
 
 def is_done(answer: ServiceAnswer) -> bool:
@@ -152,7 +156,7 @@ class HttpRemoteService:
         if answer.status == ACCEPTED and self.answer_within:
             most = min(self.answer_within, LONGEST_PAUSE)
             wait = answer.asks_to_wait(self.clock(), most)
-            usual = most if self.calls_back else min(ASK_AGAIN, most)
+            usual = most if self.calls_back else min(DEFAULT_PAUSE, most)
             raise DeferredError(fault, retry_after=wait or usual)
         if answer.status == ACCEPTED and request.callback_url and not _may_be_polled(answer):
             raise AnswersLaterError(fault)

@@ -73,7 +73,8 @@ class MailChannel:
             return no_answer(self.host, error)
         status = error.status_code
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
-        answer = ServiceAnswer(status=status, body=b"", retry_after=headers.get("Retry-After", ""))
+        retry_after = headers.get("Retry-After", "").strip()
+        answer = ServiceAnswer(status=status, body=b"", retry_after=retry_after)
         reason = why(self.host, status, str(getattr(error.error, "code", "")))
         if is_passing(status) or status in NO_RIGHT or status in UNEXPECTED:
             least = LEAST_PAUSE if status == 429 else timedelta()
