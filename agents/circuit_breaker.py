@@ -50,10 +50,18 @@ class CircuitBreaker:
         self._failed: set[str] = set()
         """Orders for which the service has failed since its last success."""
         self._probing = False
-        self.open_until: datetime | None = None
-        """Until when no call is made; None while the circuit is closed."""
+        self._failing_until: datetime | None = None
+        """Until when no call is made since calls failed; None after a success."""
         self.throttled_until: datetime | None = None
-        """Until when the service asked for that; None if it has not since its last success."""
+        """Until when the service asked for that; None if it has not since its last success.
+
+        A half-open probe that succeeds leaves a pause that the service asked for meanwhile.
+        """
+
+    @property
+    def open_until(self) -> datetime | None:
+        """Until when no call is made; None while the circuit is closed."""
+        return max(filter(None, (self._failing_until, self.throttled_until)), default=None)
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
@@ -87,10 +95,10 @@ class CircuitBreaker:
         """Return whether a call that began now would be the probe; raises `NotAttemptedError`."""
         if self.open_until is None:
             return False
-        if self.throttled_until and (left := self.throttled_until - self._clock()) > timedelta():
+        if left := self._left_of(self.throttled_until):
             why = "the circuit is open: the service asks not to be called"
             raise NotAttemptedError(NotAttemptedReason.THROTTLED, why, left)
-        if (left := self.open_until - self._clock()) > timedelta():
+        if left := self._left_of(self._failing_until):
             why = "the circuit is open: the service fails for one order after another"
             raise NotAttemptedError(NotAttemptedReason.CIRCUIT_OPEN, why, left)
         if self._probing:
@@ -98,16 +106,19 @@ class CircuitBreaker:
             raise NotAttemptedError(NotAttemptedReason.CIRCUIT_OPEN, why, PROBE_DELAY)
         return True
 
+    def _left_of(self, until: datetime | None) -> timedelta:
+        """Return the rest of an open time; zero if it is over."""
+        return max(until - self._clock(), timedelta()) if until else timedelta()
+
     def _waits(self, retry_after: timedelta) -> None:
         until = self._clock() + retry_after
         self.throttled_until = max(until, self.throttled_until or until)
-        self.open_until = max(until, self.open_until or until)
 
     def _fails(self, order_id: str, *, is_probe: bool) -> None:
         self._failed.add(order_id)
         if is_probe or (self.open_until is None and len(self._failed) >= self._orders):
             growth = min(GROWS_TO, GROWS_BY**self._probes_failed)
-            self.open_until = self._clock() + min(self._open_for * growth, LONGEST_OPEN)
+            self._failing_until = self._clock() + min(self._open_for * growth, LONGEST_OPEN)
             self._probes_failed += 1
 
     def _works(self, *, is_probe: bool) -> None:
@@ -115,4 +126,7 @@ class CircuitBreaker:
         if is_probe or self.open_until is None:
             self._failed.clear()
             self._probes_failed = 0
-            self.open_until = self.throttled_until = None
+            self._failing_until = None
+            # A probe begins after every pause, so one that is left was asked for since.
+            if not self._left_of(self.throttled_until):
+                self.throttled_until = None

@@ -6,11 +6,13 @@ import pytest
 
 from agents import rules
 from agents.circuit_breaker import CircuitBreaker, ProbeTimeoutError
+from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import (
     CallTimeoutError,
     GatewayError,
     NotAttemptedError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
@@ -151,6 +153,48 @@ def test_a_call_that_was_under_way_lets_no_second_one_try(clock):
         under_way.__exit__(TransientError, TransientError("503"), None)
         with pytest.raises(NotAttemptedError):
             call(circuit, "too early")
+
+
+def throttle(under_way, retry_after):
+    """End a call with the answer that asks for a pause."""
+    error = ThrottledError("429", retry_after)
+    under_way.__exit__(ThrottledError, error, None)
+
+
+@pytest.mark.proves("AGT-8")
+@pytest.mark.parametrize("fault", [None, TransientError("503")], ids=["succeeds", "fails"])
+def test_a_probe_removes_no_pause_that_was_asked_for_meanwhile(circuit, clock, fault):
+    """What it proves is about the time before it began (bugs 7)."""
+    under_way = circuit.guard("under way")
+    under_way.__enter__()
+    opened(circuit)
+    clock.now += OPEN_FOR
+    probe = circuit.guard("probe")
+    probe.__enter__()
+    throttle(under_way, 20 * OPEN_FOR)
+    probe.__exit__(fault and type(fault), fault, None)
+    with pytest.raises(NotAttemptedError) as refused:
+        call(circuit, "another")
+    assert refused.value.reason is NotAttemptedReason.THROTTLED
+    assert refused.value.retry_after == 20 * OPEN_FOR
+    assert circuit.open_until == circuit.throttled_until == clock() + 20 * OPEN_FOR
+    clock.now = circuit.open_until
+    call(circuit, "probe of the pause")
+    assert (circuit.open_until, circuit.throttled_until) == (None, None)
+
+
+@pytest.mark.proves("AGT-8")
+def test_a_pause_that_ended_during_the_probe_is_over(circuit, clock):
+    """The success counts for the time after it (bugs 7)."""
+    under_way = circuit.guard("under way")
+    under_way.__enter__()
+    opened(circuit)
+    clock.now += OPEN_FOR
+    with circuit.guard("probe"):
+        throttle(under_way, OPEN_FOR)
+        clock.now += OPEN_FOR
+    assert (circuit.open_until, circuit.throttled_until) == (None, None)
+    call(circuit, "after")
 
 
 @pytest.mark.proves("AGT-8")
