@@ -21,6 +21,8 @@ class RememberedAnswer:
     status: int
     content_type: str
     body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+    """Its other headers, in their order."""
     replayed: bool = False
     """Whether it is from memory."""
 
@@ -150,6 +152,7 @@ def _of_call(call: RememberedCall) -> dict[str, Any]:
         "token": call.token,
         "since": call.since.isoformat(),
         "answer": answer,
+        "headers": call.answer.headers if call.answer else (),
     }
 
 
@@ -166,7 +169,11 @@ def _call(record: Mapping[str, Any]) -> RememberedCall:
     if record["answer"]:
         status, content_type, body = record["answer"]
         answer = RememberedAnswer(
-            status=status, content_type=content_type, body=base64.b64decode(body)
+            status=status,
+            content_type=content_type,
+            body=base64.b64decode(body),
+            # A record of an earlier copy of this file has none.
+            headers=tuple((name, value) for name, value in record.get("headers", ())),
         )
     return RememberedCall(
         path=record["path"],

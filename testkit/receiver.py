@@ -7,7 +7,7 @@ alone: copy this file and `keys.py` into the service.
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -23,6 +23,7 @@ from .keys import (  # relative, so that both files can be copied
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
+Headers = Iterable[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -60,7 +61,7 @@ class Receiver:
         if scope["type"] != "http" or scope["method"] in SAFE:
             await self.app(scope, receive, send)
             return
-        key = _header(scope, b"idempotency-key")
+        key = _header(scope["headers"], b"idempotency-key")
         body = await _body(receive)
         if not KEY.fullmatch(key):
             await _send(send, problem(400, "Idempotency-Key: expected 1 to 200 characters"))
@@ -107,7 +108,7 @@ def begin(
     if same and same.answer:
         return key, replace(same.answer, replayed=True)
     if any(earlier.answer is None and earlier.since > expired for earlier in key.calls.values()):
-        return key, problem(409, "a call with this key is under way")
+        return key, problem(409, "a call with this key is under way", retry_after="1")
     undone = key.undone | {undoes} if undoes else key.undone
     return RememberedKey(calls={**key.calls, call.path: call}, undone=undone), None
 
@@ -133,14 +134,19 @@ def fingerprint(method: str, body: bytes) -> str:
     return hashlib.sha256(method.encode() + b" " + body).hexdigest()
 
 
-def problem(status: int, detail: str) -> RememberedAnswer:
+def problem(status: int, detail: str, *, retry_after: str = "") -> RememberedAnswer:
     """Return problem details (RFC 9457)."""
     body = json.dumps({"status": status, "detail": detail}).encode()
-    return RememberedAnswer(status=status, content_type="application/problem+json", body=body)
+    return RememberedAnswer(
+        status=status,
+        content_type="application/problem+json",
+        body=body,
+        headers=(("retry-after", retry_after),) if retry_after else (),
+    )
 
 
-def _header(scope: Scope, name: bytes) -> str:
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+def _header(headers: Headers, name: bytes) -> str:
+    return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 
 async def _body(receive: Receive) -> bytes | None:
@@ -162,28 +168,40 @@ async def _ask(app: AsgiApplication, scope: Scope, body: bytes, outer: Receive) 
 
     It receives the body once; then it waits as it would at a server, for the caller to hang up.
     """
-    status, content_type, parts = 500, "", list[bytes]()
+    start: Message = {"status": 500, "headers": ()}
+    parts = list[bytes]()
     requests: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
         return requests.pop() if requests else await outer()
 
     async def send(message: Message) -> None:
-        nonlocal status, content_type
+        nonlocal start
         if message["type"] == "http.response.start":
-            status, content_type = message["status"], _header(message, b"content-type")
+            start = message
         elif message["type"] == "http.response.body":
             parts.append(message.get("body", b""))
 
     await app(scope, receive, send)
-    return RememberedAnswer(status=status, content_type=content_type, body=b"".join(parts))
+    headers = [(name.lower(), value) for name, value in start.get("headers", ())]
+    return RememberedAnswer(
+        status=start["status"],
+        content_type=_header(headers, b"content-type"),
+        body=b"".join(parts),
+        headers=tuple(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in headers
+            if name != b"content-type"
+        ),
+    )
 
 
 async def _send(send: Send, answer: RememberedAnswer) -> None:
-    headers = [(b"content-type", answer.content_type.encode("latin-1"))]
+    headers = list(answer.headers)
+    if answer.content_type:
+        headers.append(("content-type", answer.content_type))
     if answer.replayed:
-        headers.append((b"idempotent-replayed", b"true"))
-    if answer.status == 409:
-        headers.append((b"retry-after", b"1"))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        headers.append(("idempotent-replayed", "true"))
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
     await send({"type": "http.response.body", "body": answer.body})

@@ -27,6 +27,8 @@ class Bank:
         """The path of each call that has come."""
         self.status = 200
         """What it answers when it has taken effect."""
+        self.headers = []
+        """Pairs that its answers have besides."""
 
     async def __call__(self, scope, receive, send):
         self.entered.put_nowait(scope["path"])
@@ -44,7 +46,7 @@ class Bank:
         if amount is not None:
             self.effects.append(scope["path"])
             status, answer = self.status, {"reference": f"r-{len(self.effects)}"}
-        headers = [(b"content-type", b"application/json")]
+        headers = [(b"content-type", b"application/json"), *self.headers]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         body = json.dumps(answer).encode()
         await send({"type": "http.response.body", "body": body[:5], "more_body": True})
@@ -56,10 +58,13 @@ class AsgiAnswer:
 
     def __init__(self):
         self.status, self.headers, self.body = None, {}, b""
+        self.pairs = []
+        """All headers, also of the same name."""
 
     async def send(self, message):
         if message["type"] == "http.response.start":
-            self.status, self.headers = message["status"], dict(message["headers"])
+            self.status, self.pairs = message["status"], list(message["headers"])
+            self.headers = dict(self.pairs)
         else:
             self.body += message["body"]
 

@@ -2,13 +2,20 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from aiohttp import ClientSession
 
+from engine.azure.remote import HttpRemoteService
+from engine.domain.errors import AppError, DeferredError, ThrottledError, TransientError
 from testkit.keys import MemoryKeys, SqliteKeys
 from testkit.receiver import MAX_BYTES, Receiver
-from tests.support.banks import CONTENT, UNDOES, AsgiAnswer, Bank, ask
+from tests.support.agency import Agency
+from tests.support.banks import CONTENT, UNDOES, AsgiAnswer, Bank, ask, served
+from tests.support.builders import seconds
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 
@@ -52,6 +59,72 @@ async def test_a_call_that_comes_again_has_the_first_answer_and_no_effect(behind
     other = await behind.ask(key="o2:pay")
     assert json.loads(other.body) == {"reference": "r-2"}
     assert behind.bank.effects == ["/pay", "/pay"]
+
+
+HEADERS = [
+    (b"retry-after", b"3600"),
+    (b"location", b"/jobs/1"),
+    (b"link", b"</a>; rel=next"),
+    (b"link", b"</b>; rel=prev"),
+]
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 409, 429, 503])
+async def test_an_answer_keeps_its_headers(behind, status):
+    """All of them, also when it comes from memory (engine 19)."""
+    behind.bank.status, behind.bank.headers = status, HEADERS
+    json_ = (b"content-type", b"application/json")
+    first, again = [await behind.ask() for _ in range(2)]
+    replayed = [(b"idempotent-replayed", b"true")] if status in (200, 201) else []
+    assert sorted(first.pairs) == sorted([json_, *HEADERS])
+    assert sorted(again.pairs) == sorted([json_, *HEADERS, *replayed])
+
+
+async def test_a_file_of_an_earlier_copy_is_read(tmp_path):
+    """Its answers have no headers (engine 19)."""
+    behind = Behind(lambda clock: SqliteKeys(tmp_path / "keys.db", clock))
+    await behind.ask()
+    with closing(sqlite3.connect(tmp_path / "keys.db")) as database, database:
+        (record,) = database.execute("SELECT record FROM keys").fetchone()
+        earlier = json.loads(record)
+        for call in earlier["calls"]:
+            del call["headers"]
+        database.execute("UPDATE keys SET record = ?", (json.dumps(earlier),))
+    again = await behind.ask()
+    assert (again.status, again.headers[b"idempotent-replayed"]) == (200, b"true")
+
+
+LINK = "https://orders.example/api/answers/b00-1/payment?token=x"
+HOUR = seconds(3600)
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "within", "expected"),
+    [
+        (429, HEADERS[0], None, (ThrottledError, HOUR)),
+        (503, HEADERS[0], None, (ThrottledError, HOUR)),
+        (202, HEADERS[0], 2 * HOUR, (DeferredError, HOUR)),
+        (202, HEADERS[1], None, (TransientError, None)),
+    ],
+)
+async def test_an_agent_learns_behind_it_when_and_where_to_ask(
+    behind, status, header, within, expected
+):
+    """As from the service itself: how long to wait, and that a 202 can be asked for (engine 19)."""
+    behind.bank.status, behind.bank.headers = status, [header]
+    content = {"amount": "1.00"}
+    request = Agency().request.model_copy(update={"callback_url": LINK, "content": content})
+    async with served(behind.receiver) as url, ClientSession() as session:
+        remote = HttpRemoteService(
+            base_url=url,
+            session=lambda: session,
+            answer_within=within,
+            longest_wait=2 * HOUR,
+            clock=lambda: NOON,
+        )
+        with pytest.raises(AppError) as raised:
+            await remote.call(request, 60)
+    assert (raised.type, getattr(raised.value, "retry_after", None)) == expected
 
 
 async def test_a_call_is_refused_while_another_one_is_under_way(behind):
