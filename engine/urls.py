@@ -28,6 +28,11 @@ def is_private(url: str) -> bool:
     return scheme == "https" or (name or address).lower() in LOOPBACK
 
 
+def takes_paths(url: str) -> bool:
+    """Whether a path can be appended to the URL: it has neither a query nor a fragment."""
+    return not {"?", "#"}.intersection(url)
+
+
 def _is_ipv6(text: str) -> bool:
     try:
         ipaddress.IPv6Address(text)

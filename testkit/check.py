@@ -14,6 +14,7 @@ from engine.declarations.business import AgentDefinition
 from engine.declarations.service_forms import Form
 from engine.domain.errors import PermanentError, TransientError
 from engine.domain.messages import OPERATION
+from engine.urls import takes_paths
 from testkit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
 from testkit.checks import CheckedService, Verdict, findings
 
@@ -144,6 +145,8 @@ def _address(text: str) -> str:
         host = parts.hostname
     except ValueError:
         host = None
+    if not takes_paths(text):
+        raise argparse.ArgumentTypeError("expected an address without ? and #")
     if host is None or "@" in parts.netloc:
         raise argparse.ArgumentTypeError("expected https://<host>, without a user or password")
     if parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK):

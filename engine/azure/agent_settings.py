@@ -15,7 +15,7 @@ from engine.declarations.credentials import (
 )
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import HEADER_VALUE
-from engine.urls import is_private
+from engine.urls import is_private, takes_paths
 
 UNRESOLVED = "@Microsoft.KeyVault("
 """The beginning of a value that the platform could not replace by the secret that it names."""
@@ -66,6 +66,8 @@ def _address_faults(agent: AgentDefinition, address: str) -> Iterator[Fault]:
         yield Fault(FaultCode.OPTIONAL_ADDRESS_INVALID, agent.address, agent=agent.name)
     elif not is_private(address):
         yield Fault(FaultCode.ADDRESS_INVALID, agent.address, agent=agent.name)
+    elif not takes_paths(address):
+        yield Fault(FaultCode.ADDRESS_WITH_QUERY, agent.address, agent=agent.name)
 
 
 def _other_faults(agent: AgentDefinition, environ: Environ) -> Iterator[Fault]:

@@ -130,6 +130,7 @@ class FaultCode(StrEnum):
     PUBLIC_URL_MISSING = ("public-url-missing", ("name", "expected"))
     ADDRESS_MISSING = ("address-missing", ("agent",))
     ADDRESS_INVALID = ("address-invalid", ("agent",))
+    ADDRESS_WITH_QUERY = ("address-with-query", ("agent",))
     OPTIONAL_ADDRESS_INVALID = ("optional-address-invalid", ("agent",))
     AGENT_SETTING_MISSING = ("agent-setting-missing", ("expected", "agent"))
     AGENT_SETTING_NOT_IN_HEADER = ("agent-setting-not-in-header", ("expected", "agent"))

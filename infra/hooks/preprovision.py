@@ -17,7 +17,7 @@ from service_settings import declared, given, store
 
 sys.path.insert(1, str(ROOT))
 
-from engine.urls import is_private
+from engine.urls import is_private, takes_paths
 
 SIMULATED = "SIMULATED_SERVICES"
 CONVERTIBLE = {"zone", "geo-zone"}
@@ -91,6 +91,8 @@ def _setting_faults(setting: Setting, value: str) -> Iterator[HookFault]:
         yield HookFault("setting-missing", name, {"kind": kind})
     elif value and kind == "address" and not (value.startswith("https:") and is_private(value)):
         yield HookFault("url-invalid", name, {"start": "https://"})
+    elif value and kind == "address" and not takes_paths(value):
+        yield HookFault("url-with-query", name)
 
 
 def _channel_faults(values: Mapping[str, str]) -> Iterator[HookFault]:

@@ -112,6 +112,17 @@ URIS = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "
             {"PAYMENT_BACKUP_URL": "ftp://payment"},
             Fault(FaultCode.OPTIONAL_ADDRESS_INVALID, "PAYMENT_BACKUP_URL", agent="payment-backup"),
         ),
+        *(
+            (
+                {name: f"https://pay.example/api{end}"},
+                Fault(FaultCode.ADDRESS_WITH_QUERY, name, agent=agent),
+            )
+            for name, agent in (
+                ("PAYMENT_URL", "payment"),
+                ("PAYMENT_BACKUP_URL", "payment-backup"),
+            )
+            for end in ("?code=very-secret", "?", "#top", "/?code=very-secret#top")
+        ),
         (
             {"StateStorage": ""},
             Fault(FaultCode.CONNECTION_MISSING, "StateStorage", alternatives=tuple(URIS)),
@@ -132,7 +143,10 @@ URIS = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "
     ids=lambda value: " ".join(value) if isinstance(value, dict) else value.code,
 )
 def test_a_setting_that_does_not_fit_the_others_is_named(values, fault, monkeypatch):
-    """A key, a time, an address or a connection that another setting makes necessary or impossible."""
+    """A key, a time, an address or a connection that another setting makes necessary or impossible.
+
+    A path cannot be appended to an address with a query or a fragment (bugs 18, engine 29e).
+    """
     settings = app_settings(Ports(), "k", "k", SHOP.agents)
     for name in (*URIS, "ServiceBus__fullyQualifiedNamespace"):
         monkeypatch.delenv(name, raising=False)
@@ -141,6 +155,7 @@ def test_a_setting_that_does_not_fit_the_others_is_named(values, fault, monkeypa
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
     assert caught.value.faults == [fault]
+    assert "very-secret" not in str(caught.value)
 
 
 @pytest.mark.proves("SUB-5")

@@ -219,12 +219,18 @@ def test_a_closed_input_is_no_terminal(project):
         ({"kind": "address", "required": False}, "", None),
         ({"kind": "address", "required": False}, "http://pay", "url-invalid"),
         ({"kind": "address", "required": False}, "https://pay", None),
+        ({"kind": "address", "required": True}, "https://pay/?code=k", "url-with-query"),
+        ({"kind": "address", "required": False}, "https://pay/#top", "url-with-query"),
+        ({"kind": "value", "required": True}, "https://sign-in/token?tenant=t", None),
         ({"kind": "value", "required": True}, "", "setting-missing"),
         ({"kind": "value", "required": True}, "@Microsoft.KeyVault(SecretUri=https://v/k)", None),
     ],
 )
 def test_the_hook_checks_what_is_declared(project, setting, value, code):
-    """An optional address may be left out, but has to be one; a value may be anything."""
+    """An optional address may be left out, but has to be one; a value may be anything.
+
+    A path cannot be appended to an address with a query or a fragment (bugs 18).
+    """
     write_settings(project, [{"name": "SOME_SETTING", **setting}])
     faults = fault(code, "SOME_SETTING") if code else set()
     assert project.run(HOOK, SOME_SETTING=value).faults == faults
