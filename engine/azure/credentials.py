@@ -1,6 +1,7 @@
 """What calls of a service show it: a key, a token, or a certificate."""
 
 import asyncio
+import logging
 import ssl
 import tempfile
 from base64 import b64encode
@@ -18,6 +19,8 @@ from engine.concurrency import GroupCommit
 from engine.declarations.service_forms import HEADER_VALUE
 from engine.domain.errors import GatewayError
 from engine.ports import Clock
+
+log = logging.getLogger(__name__)
 
 EARLY = timedelta(seconds=60)
 """How long before its end a token is replaced, or a tenth of its life if that is less."""
@@ -194,6 +197,79 @@ def usable(life: timedelta) -> timedelta:
     return life - min(EARLY, life / 10)
 
 
+FileVersion = tuple[int, ...]
+"""What is different after a file was written or replaced."""
+FILE_CHECK_INTERVAL = timedelta(seconds=10)
+"""How often the file of a certificate is checked for a change, while calls are made."""
+
+
+class Certificate:
+    """A certificate with its key, as PEM text or as a file that is read again after a change.
+
+    If the changed file cannot be read, the last good certificate is shown.
+    """
+
+    def __init__(self, setting: str, value: str, clock: Clock) -> None:
+        self._setting, self._value, self._clock = setting, value, clock
+        self._context: ssl.SSLContext | None = None
+        self._version: FileVersion = ()
+        """The version of the file from which the context was made."""
+        self._checked_at: datetime | None = None
+        self._unreadable: FileVersion | None = None
+        """The version of the file that was reported last."""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context of connections that show the certificate.
+
+        A new certificate has a new context, so no connection with the old one is used again. Raises
+        OSError if the certificate has never been readable.
+        """
+        if self._context is None:
+            self._context = self._read(self._version_now())
+        elif self._is_due():
+            self._renew()
+        return self._context
+
+    def _is_due(self) -> bool:
+        """Whether the last check is some time ago, or the clock was put back since."""
+        now, last = self._clock(), self._checked_at
+        if last and timedelta() <= now - last < FILE_CHECK_INTERVAL:
+            return False
+        self._checked_at = now
+        return True
+
+    def _renew(self) -> None:
+        version = self._version_now()
+        if version == self._version:
+            return
+        try:
+            self._context = self._read(version)
+        except OSError as error:
+            if version != self._unreadable:
+                self._unreadable = version
+                facts = {"setting": self._setting, "why": type(error).__name__}
+                log.warning("certificate.not_renewed", extra=facts)
+
+    def _read(self, version: FileVersion) -> ssl.SSLContext:
+        context = context_of(self._value)
+        self._version, self._unreadable = version, None
+        return context
+
+    def _version_now(self) -> FileVersion:
+        """Return the version of the file; empty for PEM text, or if there is no file."""
+        if _is_pem(self._value):
+            return ()
+        try:
+            found = Path(self._value).stat()
+        except OSError:
+            return ()
+        return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _is_pem(certificate: str) -> bool:
+    return certificate.lstrip().startswith("-----BEGIN")
+
+
 def context_of(certificate: str) -> ssl.SSLContext:
     """Return a context that shows this certificate, given as PEM text or as the path of a file.
 
@@ -201,7 +277,7 @@ def context_of(certificate: str) -> ssl.SSLContext:
     """
     context = ssl.create_default_context()
     # A key with a password would make `ssl` ask for it on a terminal.
-    if not certificate.lstrip().startswith("-----BEGIN"):
+    if not _is_pem(certificate):
         context.load_cert_chain(certificate, password="")
         return context
     # `ssl` reads files only; this one is for our eyes, and there for a moment.

@@ -10,7 +10,7 @@ import aiohttp
 from engine.azure.clock import utc_now
 from engine.azure.code import CodeService
 from engine.azure.connections import Connections
-from engine.azure.credentials import ClientGrant, Credential, Fixed, Tokens, context_of
+from engine.azure.credentials import Certificate, ClientGrant, Credential, Fixed, Tokens
 from engine.azure.remote import HttpRemoteService
 from engine.azure.settings import Settings
 from engine.declarations.business import AgentDefinition, is_simulated
@@ -101,7 +101,8 @@ def _grant(auth: ClientCredentials, value: Value, session: Session) -> ClientGra
 
 
 def _certificate(agent: AgentDefinition, settings: Settings) -> Callable[[], ssl.SSLContext] | None:
-    """Return what makes the context that shows the agent's certificate, once."""
+    """Return what returns the context that shows the agent's certificate."""
     if not isinstance(agent.auth, ClientCertificate):
         return None
-    return cache(partial(context_of, settings.value(agent.auth.setting)))
+    setting = agent.auth.setting
+    return Certificate(setting, settings.value(setting), utc_now).context

@@ -5,6 +5,7 @@ import ssl
 from base64 import b64decode
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import ClientSession, web
@@ -16,7 +17,14 @@ import engine.azure.credentials
 from development.settings import app_settings
 from engine.azure.clock import utc_now
 from engine.azure.connect import connect
-from engine.azure.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
+from engine.azure.credentials import (
+    BETWEEN_REFUSALS,
+    FILE_CHECK_INTERVAL,
+    Certificate,
+    ClientGrant,
+    Token,
+    Tokens,
+)
 from engine.azure.remote import HttpRemoteService
 from engine.azure.settings import Settings, SettingsError
 from engine.declarations.business import AgentDefinition
@@ -37,6 +45,7 @@ from shop.business import SHOP
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds
 from tests.support.certificates import authority, signed_by
+from tests.support.clocks import Clock
 from tests.support.foreign import ForeignService
 
 PHRASE = "s3cret/+ &:%é"
@@ -228,7 +237,7 @@ async def test_a_second_refusal_is_one_like_any_other(posting, foreign):
     assert foreign.shown()[3:] == ["Bearer token-2", "Bearer token-3"]
 
 
-async def test_calls_whose_token_is_refused_together_share_its_replacement(posting, foreign):
+@pytestasync def test_calls_whose_token_is_refused_together_share_its_replacement(posting, foreign):
     """Whoever comes with the old one finds the new one."""
     await posting.call()
     foreign.statuses = [401] * 5
@@ -377,13 +386,95 @@ async def test_without_its_certificate_the_service_does_not_talk(strict, monkeyp
     assert strict.names == []
 
 
-async def test_the_certificate_is_read_once(monkeypatch):
+@pytest.mark.parametrize("form", ["text", "file"])
+def test_the_certificate_is_read_once(tmp_path, form):
     """And not for every call."""
     pem = signed_by(authority(), "the app").pem()
+    (tmp_path / "client.pem").write_text(pem)
+    value = pem if form == "text" else str(tmp_path / "client.pem")
+    clock = Clock()
+    certificate = Certificate("POST_CERTIFICATE", value, clock)
+    context = certificate.context()
+    for _ in range(3):
+        assert certificate.context() is context
+        clock.now += FILE_CHECK_INTERVAL
+
+
+async def test_a_renewed_certificate_is_shown_without_a_restart(strict, monkeypatch, tmp_path):
+    """On a new connection, although the old one is still open (bugs 4)."""
+    monkeypatch.setattr(engine.azure.credentials, "FILE_CHECK_INTERVAL", timedelta())
+    file = tmp_path / "client.pem"
+    file.write_text(signed_by(strict.issuer, "the first").pem())
     auth = ClientCertificate("POST_CERTIFICATE")
-    settings = read(monkeypatch, post(auth), POST_URL="https://127.0.0.1:1", POST_CERTIFICATE=pem)
-    remote = connect(settings).services["post"]
-    assert remote.certificate() is remote.certificate()
+    url = str(strict.make_url(""))
+    parts = connect(read(monkeypatch, post(auth), POST_URL=url, POST_CERTIFICATE=str(file)))
+    for name in ("the first", "the second"):
+        file.write_text(signed_by(strict.issuer, name).pem())
+        for _ in range(2):
+            await parts.services["post"].call(Agency().request, 5)
+    await parts.close()
+    assert strict.names == 2 * ["the first"] + 2 * ["the second"]
+
+
+@pytest.fixture
+def renewed(tmp_path):
+    """A certificate in a file that a test changes, on a clock that the test holds."""
+    issuer = authority()
+    file, clock = tmp_path / "client.pem", Clock()
+    file.write_text(signed_by(issuer, "the first").pem())
+    certificate = Certificate("POST_CERTIFICATE", str(file), clock)
+    return SimpleNamespace(file=file, clock=clock, certificate=certificate, issuer=issuer)
+
+
+def test_the_file_of_a_certificate_is_checked_at_intervals(renewed):
+    """And not for every call (bugs 4)."""
+    first = renewed.certificate.context()
+    assert renewed.certificate.context() is first
+    renewed.file.write_text(signed_by(renewed.issuer, "the second").pem())
+    renewed.clock.now += FILE_CHECK_INTERVAL - timedelta(microseconds=1)
+    assert renewed.certificate.context() is first
+    renewed.clock.now += timedelta(microseconds=1)
+    assert renewed.certificate.context() is not first
+
+
+def gone(file):
+    file.unlink()
+
+
+def half_written(file):
+    file.write_text(file.read_text()[:-200])
+
+
+def of_another_key(file):
+    first, other = (signed_by(authority(), "the app") for _ in range(2))
+    file.write_text(first.public + other.pem().removeprefix(other.public))
+
+
+@pytest.mark.parametrize("breaks", [gone, half_written, of_another_key])
+def test_the_last_good_certificate_stays_until_the_new_one_can_be_read(renewed, caplog, breaks):
+    """It is reported once, without its path, and read again at each check (bugs 4)."""
+    first = renewed.certificate.context()
+    breaks(renewed.file)
+    for _ in range(3):
+        renewed.clock.now += FILE_CHECK_INTERVAL
+        assert renewed.certificate.context() is first
+    (record,) = [record for record in caplog.records if record.msg == "certificate.not_renewed"]
+    assert record.setting == "POST_CERTIFICATE"
+    assert str(renewed.file) not in str(vars(record))
+    renewed.file.write_text(signed_by(renewed.issuer, "the second").pem())
+    renewed.clock.now += FILE_CHECK_INTERVAL
+    assert renewed.certificate.context() is not first
+
+
+def test_a_certificate_that_was_never_readable_raises_until_it_is(renewed):
+    """There is no other to show (bugs 4)."""
+    pem = renewed.file.read_text()
+    renewed.file.unlink()
+    for _ in range(2):
+        with pytest.raises(OSError, match="No such file"):
+            renewed.certificate.context()
+    renewed.file.write_text(pem)
+    assert renewed.certificate.context()
 
 
 # Settings
