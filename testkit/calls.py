@@ -16,7 +16,7 @@ from engine.azure.answers import LONGEST_PAUSE, ServiceAnswer
 from engine.azure.clock import utc_now
 from engine.azure.credentials import Fixed, context_of
 from engine.azure.remote import ACCEPTED, HttpRemoteService
-from engine.azure.services import credential_of
+from engine.azure.services import credential_of, renew_on
 from engine.declarations.business import AgentDefinition, is_simulated
 from engine.declarations.credentials import ClientCertificate, EntraToken
 from engine.domain.messages import AgentRequest
@@ -80,6 +80,7 @@ def remote(
     return replace(
         service,
         credential=service.credential or credential_of(agent.auth, setting, lambda: session),
+        renew_on=renew_on(agent.auth),
         certificate=_certificate(agent),
     )
 

@@ -53,8 +53,10 @@ PASSING = {ACCEPTED, 408, 409, 425, 429}
 NOT_IMPLEMENTED = 501
 BUSY = {429, 503}
 """The statuses with which `Retry-After` may be sent (RFC 9110, 10.2.3; RFC 6585, 4)."""
-NOT_KNOWN = 401
+UNAUTHORIZED = 401
 """The status of a call whose credential the service does not take, perhaps not any more."""
+FORBIDDEN = 403
+"""The status by which some services answer a token that was withdrawn."""
 CALLBACK_URL = "Callback-Url"
 """The header with the link over which the service can answer later, without a key of the app."""
 
@@ -79,6 +81,8 @@ class HttpRemoteService:
     form: Form = field(default_factory=Form)
     credential: Credential | None = None
     """What shows the service who calls; None if it need not know."""
+    renew_on: Collection[int] = (UNAUTHORIZED,)
+    """The statuses after which another token is shown, once."""
     certificate: Callable[[], ssl.SSLContext] | None = None
     """Returns the context of connections that show a certificate; None for ordinary ones."""
     refusals: Collection[int] = ()
@@ -113,7 +117,8 @@ class HttpRemoteService:
             return await self._send(path, request, {})
         shown = await self.credential.headers()
         answer = await self._send(path, request, shown)
-        if answer.status == NOT_KNOWN and (renewed := await self.credential.renewed(shown)):
+        may_renew = answer.status in self.renew_on
+        if may_renew and (renewed := await self.credential.renewed(shown)):
             return await self._send(path, request, renewed)
         return answer
 

@@ -1,7 +1,7 @@
 """The remote services of a deployment, as the agents declare them and the settings know them."""
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from functools import cache, partial
 
@@ -11,7 +11,7 @@ from engine.azure.clock import utc_now
 from engine.azure.code import CodeService
 from engine.azure.connections import Connections
 from engine.azure.credentials import Certificate, ClientGrant, Credential, Fixed, Tokens
-from engine.azure.remote import HttpRemoteService
+from engine.azure.remote import FORBIDDEN, UNAUTHORIZED, HttpRemoteService
 from engine.azure.settings import Settings
 from engine.declarations.business import AgentDefinition, is_simulated
 from engine.declarations.credentials import (
@@ -59,6 +59,7 @@ def _over_http(
         session=cache(lambda: pool.http),
         form=agent.form,
         credential=_credential(agent, settings, pool),
+        renew_on=renew_on(agent.auth),
         certificate=None if simulated else _certificate(agent, settings),
         refusals=agent.refusals,
         answer_within=agent.answer_within,
@@ -86,6 +87,12 @@ def credential_of(auth: Auth | None, value: Value, session: Session) -> Credenti
             return Tokens(_grant(auth, value, session), utc_now)
         case ClientCertificate() | EntraToken() | None:
             return None
+
+
+def renew_on(auth: Auth | None) -> Collection[int]:
+    """Return the statuses after which another token is shown by this declaration."""
+    may_be_withdrawn = isinstance(auth, ClientCredentials | EntraToken) and auth.renew_on_403
+    return {UNAUTHORIZED, FORBIDDEN} if may_be_withdrawn else {UNAUTHORIZED}
 
 
 def _grant(auth: ClientCredentials, value: Value, session: Session) -> ClientGrant:

@@ -68,6 +68,9 @@ class EntraToken:
 
     scope: str | None = None
     """The setting with the scope; None for that of the address and `_SCOPE`."""
+    _: KW_ONLY
+    renew_on_403: bool = False
+    """Whether the service answers 403, and not 401, to a token that was withdrawn."""
 
     def settings(self, address: str) -> tuple[Setting, ...]:
         """Return the settings that hold it, beside the one with the service's address."""
@@ -93,6 +96,8 @@ class ClientCredentials:
     """The setting with the scope; None if the server wants none."""
     in_body: bool = False
     """Whether the server wants id and secret in the body, and not as HTTP Basic (2.3.1)."""
+    renew_on_403: bool = False
+    """Whether the service answers 403, and not 401, to a token that was withdrawn."""
 
     def settings(self, address: str) -> tuple[Setting, ...]:
         """Return the settings that hold it, beside the one with the service's address."""

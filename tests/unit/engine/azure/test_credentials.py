@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from base64 import b64decode
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
@@ -39,7 +40,7 @@ from engine.declarations.credentials import (
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import HEADER, Form
 from engine.declarations.workflow import DeclarationError
-from engine.domain.errors import GatewayError, TransientError
+from engine.domain.errors import GatewayError, RejectedError, TransientError
 from functions_alone.ports import Ports
 from shop.business import SHOP
 from tests.support.agency import Agency
@@ -237,7 +238,42 @@ async def test_a_second_refusal_is_one_like_any_other(posting, foreign):
     assert foreign.shown()[3:] == ["Bearer token-2", "Bearer token-3"]
 
 
-@pytestasync def test_calls_whose_token_is_refused_together_share_its_replacement(posting, foreign):
+@pytest.mark.parametrize(
+    ("renews", "statuses", "shown"),
+    [
+        (True, [200, 403], [1, 1, 2, 2]),
+        (True, [200, 401], [1, 1, 2, 2]),
+        (False, [200, 403], [1, 1]),
+        (False, [200, 401], [1, 1, 2, 2]),
+    ],
+)
+async def test_a_service_may_answer_403_to_a_token_that_was_withdrawn(
+    foreign, monkeypatch, renews, statuses, shown
+):
+    """Where that is declared, another one is fetched (bugs 25)."""
+    auth = replace(OAUTH, scope=None, renew_on_403=renews)
+    values = {"POST_CLIENT": "c", "POST_SECRET": "s", "POST_TOKEN_URL": f"{foreign.url}/token"}
+    foreign.statuses = statuses
+    parts = connect(read(monkeypatch, post(auth), POST_URL=foreign.url, **values))
+    for _ in range(len(set(shown)) + 1):
+        with suppress(GatewayError):
+            await parts.services["post"].call(Agency().request, 5)
+    await parts.close()
+    assert foreign.shown() == [f"Bearer token-{number}" for number in shown]
+
+
+async def test_a_403_that_is_meant_costs_one_more_call_in_a_while(posting, foreign):
+    """The token is not replaced for every call; the answer to the second one counts (bugs 25)."""
+    posting.remote = replace(posting.remote, renew_on=(401, 403), refusals=(403,))
+    foreign.statuses = [403] * 4
+    for _ in range(3):
+        with pytest.raises(RejectedError):
+            await posting.call()
+    assert foreign.shown() == ["Bearer token-1"] + 3 * ["Bearer token-2"]
+    assert len(foreign.token_requests) == 2
+
+
+async def test_calls_whose_token_is_refused_together_share_its_replacement(posting, foreign):
     """Whoever comes with the old one finds the new one."""
     await posting.call()
     foreign.statuses = [401] * 5
@@ -319,7 +355,11 @@ class Identity:
 
 @pytest.mark.parametrize(
     ("auth", "scope"),
-    [(None, "POST_URL_SCOPE"), (EntraToken(), "POST_URL_SCOPE"), (EntraToken("ITS"), "ITS")],
+    [
+        (None, "POST_URL_SCOPE"),
+        (EntraToken(), "POST_URL_SCOPE"),
+        (EntraToken("ITS", renew_on_403=True), "ITS"),
+    ],
 )
 async def test_a_refused_token_of_the_apps_identity_is_requested_again(
     foreign, monkeypatch, auth, scope
