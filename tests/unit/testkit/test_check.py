@@ -256,7 +256,11 @@ async def test_a_declared_agent_is_tried_as_it_calls_its_service(capsys, monkeyp
         ({}, (), "the environment variable DEALER_URL is empty"),
         ({"DEALER_URL": "http://dealer.example"}, (), "DEALER_URL: expected https://, or http://"),
         ({"DEALER_URL": "https://dealer.example"}, (), "variable DEALER_KEY is empty"),
-        ({"DEALER_URL": "https://dealer.example?code=secret"}, (), "DEALER_URL: expected an address"),
+        (
+            {"DEALER_URL": "https://dealer.example?code=secret"},
+            (),
+            "DEALER_URL: expected an address",
+        ),
         ({}, ("--agent", "shop.business:SHOP"), "shop.business:SHOP is no agent"),
         ({}, ("--agent", "nowhere:dealer"), "nowhere:dealer: No module named 'nowhere'"),
     ],
