@@ -11,6 +11,7 @@ from engine.decisions import lists
 from engine.decisions.drafts import NextVersion
 from engine.domain import work_index
 from engine.domain.derive import amended
+from engine.domain.digests import digest_of
 from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
 from engine.domain.history import entry_name, line_of, to_data
 from engine.domain.keys import newest_first
@@ -144,7 +145,19 @@ def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | No
     """Return the row that lists what an operator did to an order; None for any other entry."""
     if not entry.actor.startswith(OPERATOR):
         return None
-    place = f"{newest_first(entry.at)}|{order_id}|{version}"
+    return _acted(f"{newest_first(entry.at)}|{order_id}|{version}", order_id, entry)
+
+
+def acted_on_all(since: datetime, entry: HistoryEntry) -> IndexRow:
+    """Return the row that lists what an operator did to all orders, the same from `since` on.
+
+    So an act of many calls is listed once for each such time.
+    """
+    who = digest_of([entry.actor, entry.event, entry.detail])
+    return _acted(f"{newest_first(since)}|all|{who}", "", entry)
+
+
+def _acted(place: str, order_id: str, entry: HistoryEntry) -> IndexRow:
     columns = {
         "At": entry.at,
         "Actor": entry.actor,

@@ -250,11 +250,12 @@ class Action(StrEnum):
     EXTEND_DEADLINE = "extend-deadline"
     REMIND = "remind"
     NEW_CALLBACK_URL = "new-callback-url"
+    EXPORT = "export"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionTaken(HistoryEvent):
-    """An operator, or the customer, acted on the order."""
+    """An operator, or the customer, acted on the order, or an operator on all of them."""
 
     action: str
     """The name of the action."""

@@ -66,6 +66,7 @@ _OF_ACTION: Mapping[str, str] = {
     Action.EXTEND_DEADLINE: "wait-extended",
     Action.REMIND: "reminded",
     Action.NEW_CALLBACK_URL: "link-renewed",
+    Action.EXPORT: "exported",
 }
 _OF_STEP_ACTION: Mapping[str, tuple[str, str]] = {
     Action.SKIP: ("skipped", "step-skipped"),

@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime
 
 from engine.concurrency import reached, run_all, settle_all
-from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition, acted_row
+from engine.decisions.transitions import (
+    HistoryEntry,
+    Note,
+    OperatorEvent,
+    Transition,
+    acted_on_all,
+    acted_row,
+)
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.history import read_events, to_data
@@ -282,6 +289,12 @@ class OrderStore:
         """Append to the history and the outbox without a transition, once for each note."""
         with suppress(ConflictError):  # noted already
             await self._submit(bucket_of(note.order_id), of_note(note))
+
+    async def note_act_on_all(self, since: datetime, entry: HistoryEntry) -> None:
+        """List what an operator did to all orders, unless it is listed since this time."""
+        row = acted_on_all(since, entry)
+        with suppress(ConflictError):
+            await self._submit(self.buckets[0], [Insert(row.key, row)])
 
     async def history(self, order_id: str, version: int | None = None) -> list[HistoryEntry]:
         """Return the history, oldest first; of an order as it was in this version, if given."""

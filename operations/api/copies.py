@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from engine.concurrency import run_all
 from engine.decisions import restore
 from engine.decisions.restore import Copied
-from engine.decisions.transitions import Transition, transition_of
+from engine.decisions.transitions import OPERATOR, HistoryEntry, Transition, transition_of
 from engine.declarations.business import AgentDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError, InputFault, InvalidError, UnreadableRowError
+from engine.domain.events import Action, ActionTaken
 from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import OrderAggregate
 from engine.http.models import View
@@ -99,10 +100,15 @@ class CopyService:
     async def export(self, request: ExportRequest) -> CopyPage:
         """Return a page of a copy of all orders, customers' keys, alerts and poison messages.
 
-        Raises `InvalidError` and `UnavailableError`.
+        The audit lists it before: the first page by itself, and others once an hour. Raises
+        `InvalidError` and `UnavailableError`.
         """
-        if request.continuation is None:
-            log.info("operators.exported", extra={"operator": request.operator})
+        now = self.clock()
+        taken = ActionTaken(action=Action.EXPORT, note=request.note)
+        entry = HistoryEntry(at=now, actor=f"{OPERATOR}{request.operator}", events=(taken,))
+        since = now if request.continuation is None else _hour_of(now)
+        await self.unit_of_work.store.note_act_on_all(since, entry)
+        log.info("operators.exported", extra={"operator": request.operator})
         lines, following = await self.copies.page(request.continuation or "")
         return CopyPage(lines=list(map(_shown, lines)), continuation=following or None)
 
@@ -200,6 +206,10 @@ def _shown(line: CopiedLine) -> CopiedRows:
         at=line.at,
         rows=as_json(line.rows),
     )
+
+
+def _hour_of(time: datetime) -> datetime:
+    return time.replace(minute=0, second=0, microsecond=0)
 
 
 def _check(copy: str) -> None:

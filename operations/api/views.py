@@ -437,7 +437,7 @@ class OrderList(View):
 
 
 class ActedView(View):
-    """What an operator did to an order."""
+    """What an operator did to an order, or to all of them."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -445,7 +445,8 @@ class ActedView(View):
     )
 
     at: datetime
-    order_id: str
+    order_id: str | None
+    """Null for an act on all orders, such as an export."""
     operator: Annotated[str, Field(validation_alias="Actor")]
     event: str
     detail: str
@@ -457,7 +458,7 @@ class ActedView(View):
         detail = in_words(
             read_events(str(data.get("Event")), str(data.get("Detail")), json_in(data.get("Data")))
         )
-        return cls.model_validate({**data, "OrderId": row.order_id, "Detail": detail})
+        return cls.model_validate({**data, "OrderId": row.order_id or None, "Detail": detail})
 
 
 class AuditList(View):

@@ -12,7 +12,7 @@ from engine.domain.keys import bucket_of
 from engine.domain.messages import json_text
 from engine.storage.orders import of_transition
 from engine.storage.tables import Put
-from operations.api.requests import AuditPage, OperatorRequest
+from operations.api.requests import AuditPage, ExportRequest, OperatorRequest
 from testkit.memory import in_memory
 from tests.support.acting import act
 from tests.support.apps import app
@@ -84,6 +84,44 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
         "Data": json_text(to_data(held.entry.events)),
     }
     assert (row.order_id, row.data) == (ORDER_ID, recorded)
+
+
+EXPORT = {"operator": "ada", "note": "every night"}
+FROM_THE_FIRST, FROM_A_PLACE = None, "orders|b00|"
+
+
+@pytest.mark.proves("OPR-6")
+@pytest.mark.parametrize("begins", [FROM_THE_FIRST, FROM_A_PLACE], ids=["first", "named by hand"])
+async def test_every_export_is_listed_with_who_and_why(begins):
+    """At whatever page it begins: a copy has all personal data and the tokens of links (engine 14)."""
+    made, clock = await with_an_order()
+    export = made.operations.services.copies.export
+    for _ in range(2):
+        await export(ExportRequest(**EXPORT, continuation=begins))
+    found, page = await audited(made)
+    assert found == [("operator/ada", "exported", EXPORT["note"])]
+    assert [(entry.order_id, entry.at) for entry in page.entries] == [(None, NOW)]
+    clock.now += timedelta(hours=1)
+    await export(ExportRequest(**EXPORT, continuation=begins))
+    await export(ExportRequest(**EXPORT | {"operator": "grace"}, continuation=FROM_A_PLACE))
+    found, page = await audited(made)
+    assert sorted(found) == [
+        ("operator/ada", "exported", EXPORT["note"]),
+        ("operator/ada", "exported", EXPORT["note"]),
+        ("operator/grace", "exported", EXPORT["note"]),
+    ]
+    assert page.unreadable == []
+
+
+async def test_the_pages_of_one_export_are_listed_once_an_hour():
+    """So a large copy does not crowd out what else operators did (engine 14)."""
+    made, clock = await with_an_order()
+    export = made.operations.services.copies.export
+    await export(ExportRequest(**EXPORT))
+    for _ in range(5):
+        clock.now += timedelta(minutes=1)
+        await export(ExportRequest(**EXPORT, continuation=FROM_A_PLACE))
+    assert len((await audited(made))[0]) <= 2
 
 
 async def test_a_row_that_nobody_can_read_hides_no_other():

@@ -11,7 +11,7 @@ import { eventName } from "./words.js";
 const EVERY_SECONDS = 30;
 const LISTED = 200;
 
-/** @typedef {{at: string, orderId: string, operator: string, event: string, detail: string}} Entry */
+/** @typedef {{at: string, orderId: string | null, operator: string, event: string, detail: string}} Entry */
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function auditPage(place) {
@@ -62,7 +62,7 @@ export const asCsv = (entries) =>
       text("console.csv.order"),
       text("console.csv.note"),
     ],
-    entries.map((entry) => [entry.at, nameOf(entry), eventName(entry.event), entry.orderId, entry.detail]),
+    entries.map((entry) => [entry.at, nameOf(entry), eventName(entry.event), entry.orderId ?? "", entry.detail]),
   );
 
 /** @param {Entry[]} entries */
@@ -80,7 +80,9 @@ function row(entry) {
     cell(
       "order",
       null,
-      h("a", { href: `#/orders/${entry.orderId}`, "data-row": true }, h("code", null, entry.orderId)),
+      entry.orderId
+        ? h("a", { href: `#/orders/${entry.orderId}`, "data-row": true }, h("code", null, entry.orderId))
+        : text("console.audit.all-orders"),
     ),
     cell("note", null, folded(entry.detail)),
   );

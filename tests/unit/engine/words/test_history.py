@@ -126,7 +126,10 @@ EVENTS = [
 ]
 
 
-WHOLE_ORDER = {Action.CANCEL, Action.HOLD, Action.RELEASE, Action.EXPEDITE, Action.RESUBMIT}
+WHOLE_ORDER = {
+    *(Action.CANCEL, Action.HOLD, Action.RELEASE, Action.EXPEDITE, Action.RESUBMIT),
+    Action.EXPORT,
+}
 """The actions that concern no single step."""
 
 
