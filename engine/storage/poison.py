@@ -14,7 +14,15 @@ from pydantic import AwareDatetime
 
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import ConflictError, UnknownMessageError, UnreadableRowError
-from engine.storage.tables import Columns, Delete, Insert, RowMapper, Stored, Table, columns_of
+from engine.storage.tables import (
+    Columns,
+    Delete,
+    Insert,
+    RowMapper,
+    Stored,
+    Table,
+    columns_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +56,11 @@ log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 330_000
 """The longest body that fits into a row in base64; Service Bus Standard allows 256 KiB."""
+
+QUEUES = "-queues"
+"""The partition with a row for each queue of which a message was kept."""
+
+MAX_QUEUES = 1000
 
 PART = 32_000
 """How many characters of the body one column holds, close to its limit."""
@@ -93,10 +106,16 @@ class PoisonStore:
             correlation_id=correlation_id,
             shortened=len(body) > MAX_BODY_BYTES,
         )
+        # First its queue: a message of a queue that no version names any more is found by it.
+        await self._table.submit_separately(QUEUES, [Insert(source, {"At": arrival.at})])
         with suppress(ConflictError):  # it is kept already
             await self._table.submit(source, [Insert(message.message_id, _columns(message))])
         # Logged in both cases, since the process that kept it may have died before its log line.
         log.warning("poison.kept", extra={"queue": source})
+
+    async def queues(self) -> list[str]:
+        """Return each queue of which a message was kept, also of agents that are gone."""
+        return [row.key for row in await self._table.rows(QUEUES, "", "~", MAX_QUEUES)]
 
     async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
         """Return up to `limit` messages of a queue, oldest first, after the id `after` if given."""

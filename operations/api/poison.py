@@ -1,8 +1,11 @@
 """Poison messages: operators look at them, and put them back or drop them (SUB-4, FLT-6)."""
 
+import base64
+import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -66,6 +69,13 @@ class PoisonList(View):
     """Where the next page begins; null on the last one."""
 
 
+class PoisonName(View):
+    """Where a message is kept."""
+
+    queue: str
+    id: str
+
+
 class Settled(View):
     """The outcome of an action on a message."""
 
@@ -87,8 +97,8 @@ class PoisonService:
     async def list(self, page: PoisonPage) -> PoisonList:
         """List the messages that nobody could read, with their reasons, oldest first."""
         found = await run_all(
-            self.poison.page(source, page.limit + 1, page.continuation or "")
-            for source in self._sources
+            self.poison.page(queue, page.limit + 1, page.continuation or "")
+            for queue in await self._queues()
         )
         kept = sorted(chain.from_iterable(found), key=lambda message: message.message_id)
         messages, continuation = cut(kept, page.limit, lambda message: message.message_id)
@@ -100,13 +110,18 @@ class PoisonService:
 
     async def count(self) -> dict[str, int]:
         """Return the number of messages of each queue that has any, counted up to `MAX_COUNTED`."""
-        pages = await run_all(self.poison.page(source, MAX_COUNTED) for source in self._sources)
-        counts = zip(self._sources, map(len, pages), strict=True)
-        return {source: count for source, count in counts if count}
+        queues = await self._queues()
+        pages = await run_all(self.poison.page(queue, MAX_COUNTED) for queue in queues)
+        counts = zip(queues, map(len, pages), strict=True)
+        return {queue: count for queue, count in counts if count}
 
     @property
-    def _sources(self) -> Sequence[str]:
+    def _own(self) -> Sequence[str]:
         return [*self.storage_queues, *self.bus_queues, DEAD_LETTERS]
+
+    async def _queues(self) -> Sequence[str]:
+        """Return the queues of the app, and those of agents that are gone."""
+        return list(dict.fromkeys([*self._own, *await self.poison.queues()]))
 
     async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Put a message back on its queue; then it is removed, so that a crash loses nothing.
@@ -125,8 +140,8 @@ class PoisonService:
         return Settled(queue=queue, id=message_id, status="redriven")
 
     async def _kept(self, queue: str, message_id: str) -> PoisonMessage:
-        """Return a message of one of the app's queues; raises `UnknownMessageError`."""
-        if queue not in self._sources or not re.fullmatch(KEY, message_id):
+        """Return a message of any queue; raises `UnknownMessageError`."""
+        if queue not in await self._queues() or not re.fullmatch(KEY, message_id):
             raise UnknownMessageError
         return await self.poison.get(queue, message_id)
 
@@ -145,24 +160,42 @@ class PoisonService:
         """
         return sum(
             await run_all(
-                self.poison.remove_before(source, time, MAX_REMOVED) for source in self._sources
+                self.poison.remove_before(queue, time, MAX_REMOVED)
+                for queue in await self._queues()
             )
         )
 
     async def forget(self, order_id: str) -> None:
         """Remove the messages that name an order: an agent's request may hold personal data."""
-        for source in self._sources:
+        for source in await self._queues():
             after = ""
             while page := await self.poison.page(source, PAGE, after):
                 naming = [message for message in page if order_id.encode() in message.body]
                 await run_all(self.poison.remove(source, message.message_id) for message in naming)
                 after = page[-1].message_id
 
+    async def naming(self, email: str) -> Sequence[PoisonName]:
+        """Return the messages whose whole body holds an address, however JSON writes it.
+
+        So may one that was cut, or one in base64 as other clients send it.
+        """
+        found: list[PoisonName] = []
+        for queue in await self._queues():
+            after = ""
+            while page := await self.poison.page(queue, PAGE, after):
+                found += [
+                    PoisonName(queue=queue, id=message.message_id)
+                    for message in page
+                    if message.shortened or _holds(message.body, email)
+                ]
+                after = page[-1].message_id
+        return found
+
     async def _put_back(self, message: PoisonMessage, text: str) -> None:
         if queue := self.storage_queues.get(message.source):
             await queue.put(text)
             return
-        if message.source == DEAD_LETTERS:
+        if message.source not in self.bus_queues:
             raise RefusedError(Cause(Code.MESSAGE_OF_NO_QUEUE))
         message_id = f"redriven-{message.message_id}"
         again = BusMessage(
@@ -172,6 +205,14 @@ class PoisonService:
             body=text,
         )
         await self.bus.send([again])
+
+
+def _holds(body: bytes, email: str) -> bool:
+    """Whether a body holds an address in any case, as text or as JSON escapes it."""
+    with suppress(ValueError):
+        body += b" " + base64.b64decode(body, validate=True)
+    text = body.decode(errors="backslashreplace").casefold()
+    return any(form.casefold() in text for form in (email, json.dumps(email)[1:-1]))
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:

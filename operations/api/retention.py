@@ -29,7 +29,7 @@ from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.unit_of_work import UnitOfWork
 from operations.api import views
 from operations.api.overview import SHOWN
-from operations.api.poison import PoisonService
+from operations.api.poison import PoisonName, PoisonService
 from operations.api.requests import FindRequest, OperatorRequest
 from operations.api.views import Acted, ListedOrder
 
@@ -58,6 +58,8 @@ class Found(View):
     """How many orders this page has."""
     unreadable: list[str]
     """Orders on this page that cannot be read, so that their customer is unknown."""
+    messages: list[PoisonName]
+    """Poison messages that hold the address, on the first page."""
     continuation: str | None = None
 
 
@@ -194,6 +196,7 @@ class RetentionService:
         Raises `InvalidError`.
         """
         buckets = self.archive.buckets
+        is_first = request.continuation is None
         start = request.continuation or f"{buckets[0]}-"
         bucket = keys.bucket_of(start)
         if bucket not in buckets:
@@ -208,6 +211,7 @@ class RetentionService:
             found=theirs,
             looked_at=len(page.orders),
             unreadable=[order.order_id for order in page.orders if order.fault],
+            messages=list(await self.poison.naming(request.email)) if is_first else [],
             continuation=page.continuation or next_bucket,
         )
 

@@ -1,5 +1,6 @@
 """What is kept as poison, and what operators do with it."""
 
+from engine.storage.poison import QUEUES
 from operations.api.poison import PoisonService
 
 SUBMISSIONS = "order-submissions"
@@ -10,6 +11,7 @@ async def kept(poison):
     return [
         message
         for source in sorted(poison._table.partitions)
+        if source != QUEUES
         for message in await poison.page(source, 1000)
     ]
 

@@ -44,9 +44,9 @@ def erase(
     refused = [why for why in outcomes if why]
     click.echo(text("cli.erased" if go else "cli.to-erase", orders=len(found)))
     if email:
-        messages = api.every("poison", "messages", first_only=False)["messages"]
+        messages = next(api.orders_of(email, signature))["messages"]  # those that are still there
         unreadable = chain.from_iterable(page["unreadable"] for page in pages)
-        click.echo(formatting.out_of_reach(email, messages, unreadable))
+        click.echo(formatting.out_of_reach(messages, unreadable))
     if refused:
         raise ApiError("; ".join(refused))
 

@@ -1,5 +1,6 @@
 """What an operator may do with a poison message."""
 
+import base64
 from datetime import timedelta
 
 import azure.functions as func
@@ -356,3 +357,50 @@ async def test_a_dead_letter_of_an_unknown_queue_is_shown_and_can_be_dropped(wor
         await world.redrive(DEAD_LETTERS, message_id)
     await world.service.drop(DEAD_LETTERS, message_id, GRACE)
     assert (await world.ids(), world.bus.sent) == ([], [])
+
+
+# Personal data
+
+
+@pytest.mark.proves("FLT-6")
+async def test_the_messages_of_an_agent_that_is_gone_are_seen_erased_and_removed(world):
+    """They hold what its requests held, whatever the app declares by now (engine 17)."""
+    gone = "old-payments-requests"
+    message_id = await world.keep(gone, f'{{"orderId": "{ORDER_ID}"}}'.encode())
+    listed = await world.service.list(PoisonPage())
+    assert [(message.queue, message.id) for message in listed.messages] == [(gone, message_id)]
+    assert listed.counts == {gone: 1}
+    with is_refused(Code.MESSAGE_OF_NO_QUEUE):
+        await world.redrive(gone, message_id)
+    await world.service.forget(ORDER_ID)
+    assert await world.ids() == []
+    old = await world.keep(gone, b"{}")
+    await world.service.remove_before(NOW + timedelta(days=1))
+    assert old not in await world.ids()
+    dropped = await world.keep(gone, b"{}")
+    await world.service.drop(gone, dropped, GRACE)
+    assert await world.ids() == []
+
+
+SPELLINGS = {
+    "at the beginning": b'{"email": "Ada@Example.com"}',
+    "behind what the API shows": b'{"wish": "%s", "email": "ada@example.com"}' % (b"w" * 5000),
+    "broken": b"{broken ada@example.com",
+    "in base64": base64.b64encode(b'{"email": "ada@example.com"}'),
+    "too long to be kept whole": b"x" * (MAX_BODY_BYTES + 1),
+}
+
+
+@pytest.mark.parametrize("how", SPELLINGS)
+async def test_a_message_that_holds_an_address_is_found_wherever_it_stands(world, how):
+    """In the whole of it, or if it was cut: an erasure lists what it cannot reach (engine 17)."""
+    await world.keep(SUBMISSIONS, b'{"email": "grace@example.com"}')
+    message_id = await world.keep(SUBMISSIONS, SPELLINGS[how])
+    found = await world.service.naming("ada@example.com")
+    assert [(named.queue, named.id) for named in found] == [(SUBMISSIONS, message_id)]
+
+
+async def test_an_address_that_json_escapes_is_found(world):
+    """As the senders of most languages write it."""
+    message_id = await world.keep(PAYMENT, rb'{"email": "\u00fcda@example.com"}')
+    assert [named.id for named in await world.service.naming("üda@example.com")] == [message_id]
