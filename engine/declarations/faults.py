@@ -1,8 +1,9 @@
 """What is wrong with declarations and settings when the app starts, as codes with facts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import ClassVar, Self
 
@@ -44,6 +45,10 @@ class FaultCode(StrEnum):
     WHEN_LATE_WITHOUT_WITHIN = ("when-late-without-within", ("when_late",))
     SAMPLE_INVALID = ("sample-invalid", ("message",))
 
+    # Options of what an author declares.
+    OPTION_UNKNOWN = ("option-unknown", ("option",))
+    OPTION_TYPE = ("option-type", ("option", "expected", "given"))
+
     # Fields of a payload.
     FIELD_RESERVED = ("field-reserved", ("field",))
     MODEL_IN_MAPPING = ("model-in-mapping", ("model",))
@@ -52,9 +57,12 @@ class FaultCode(StrEnum):
 
     # Steps.
     NOT_ABOVE = ("not-above", ("step",))
+    AFTER_NOT_A_FUNCTION = ("after-not-a-function", ("step",))
     RESULT_NOT_AFTER = ("result-not-after", ("step",))
     RESULT_MAY_BE_MISSING = ("result-may-be-missing", ("step",))
     UNDO_AFTER_PIVOT = ("undo-after-pivot", ("step",))
+    UNDO_NEVER_REACHED = ("undo-never-reached", ("step",))
+    NOTHING_TO_UNDO = ("nothing-to-undo", ())
     CAPABILITY_NOT_OFFERED = ("capability-not-offered", ("capability",))
     UNDO_NEEDS_NOT_KEPT = ("undo-needs-not-kept", ("fields",))
     UNDO_NEEDS_WITHOUT_UNDO = ("undo-needs-without-undo", ())
@@ -78,6 +86,7 @@ class FaultCode(StrEnum):
     PARAMETER_TYPE = ("parameter-type", ("step", "expected", "declared"))
     OPERATION_WITHOUT_CLASS = ("operation-without-class", ())
     OPERATION_REQUEST = ("operation-request", ("expected", "returned"))
+    REQUEST_FIELD_RESERVED = ("request-field-reserved", ("model", "field"))
     UNDO_BY_OTHER_SERVICE = ("undo-by-other-service", ("capability",))
     EXAMPLE_MISSING = ("example-missing", ("operation", "model", "message"))
     PATH_FIELD_UNKNOWN = ("path-field-unknown", ("operation", "field"))
@@ -153,6 +162,8 @@ class Fault:
     place: str
     """The place, such as `trip version 1: step hotel` or a setting; empty for the whole app."""
     facts: Mapping[str, Fact] = field(hash=False)
+    nearest: str | None = field(default=None, compare=False)
+    """The name that its author may have meant; None if none is like it."""
 
     def __init__(self, code: FaultCode, place: str = "", /, **facts: Fact) -> None:
         if facts.keys() != set(code.facts):
@@ -163,7 +174,15 @@ class Fault:
 
     def within(self, place: str) -> "Fault":
         """Return the fault with its place inside another one."""
-        return Fault(self.code, f"{place}: {self.place}" if self.place else place, **self.facts)
+        inside = Fault(self.code, f"{place}: {self.place}" if self.place else place, **self.facts)
+        object.__setattr__(inside, "nearest", self.nearest)
+        return inside
+
+    def like(self, name: str, known: Iterable[str]) -> "Fault":
+        """Return the fault with the known name that is most like the one in it, if any is."""
+        found = Fault(self.code, self.place, **self.facts)
+        object.__setattr__(found, "nearest", next(iter(get_close_matches(name, known, 1)), None))
+        return found
 
 
 class StartUpError(AppError):

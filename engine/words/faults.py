@@ -4,6 +4,8 @@ The text of a fault is `start-up.CODE` in the catalogue, with its facts as value
 this module lets the errors speak so.
 """
 
+from datetime import timedelta
+
 from engine.declarations.faults import Fact, Fault, StartUpError
 from engine.words.catalogue import text
 from engine.words.errors import name_of
@@ -12,7 +14,10 @@ from engine.words.errors import name_of
 def text_of(fault: Fault) -> str:
     """Return where it is, what is wrong and what to do, and the code, for a search in docs."""
     facts = {name: _fact(value) for name, value in fault.facts.items()}
-    words = f"{text(f'start-up.{fault.code}', **facts)} [{fault.code}]"
+    words = text(f"start-up.{fault.code}", **facts)
+    if fault.nearest:
+        words = text("start-up.did-you-mean", words=words, name=fault.nearest)
+    words = f"{words} [{fault.code}]"
     return f"{fault.place}: {words}" if fault.place else words
 
 
@@ -21,6 +26,8 @@ def _fact(value: Fact) -> str:
         return text("start-up.undeclared")
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
+    if isinstance(value, timedelta) and value < timedelta():
+        return f"-{-value}"  # Python shows -5 s as a day less
     return str(value)
 
 

@@ -1,5 +1,6 @@
 """Puts flows, agents and payload together to a business of the engine."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,11 @@ from engine.workflow.services import Agent
 from engine.workflow.steps import Workflow
 
 Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
+
+
+LINE = re.compile(r"[^:]+\.py:\d+: ")
+VERSION = re.compile(r" version \d+")
+"""The part of the place of a step's fault by which versions that share the step differ."""
 
 
 def application(
@@ -56,8 +62,12 @@ def _workflows(workflows: Sequence[Workflow], faults: Sequence[Fault]) -> Workfl
 
 
 def _all(faults: Sequence[Fault]) -> DeclarationError:
-    """Return the error that names each fault once."""
-    return DeclarationError(list(dict.fromkeys(faults)))
+    """Return the error that names each fault once, also if several versions share its step."""
+    seen: dict[tuple[str, Fault], Fault] = {}
+    for fault in faults:
+        place = VERSION.sub("", fault.place) if LINE.match(fault.place) else fault.place
+        seen.setdefault((place, Fault(fault.code, **fault.facts)), fault)
+    return DeclarationError(list(seen.values()))
 
 
 def _of_workflows(workflows: Sequence[Workflow]) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
-from engine.domain.submitted_order import Order
+from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow import external_events
 from engine.workflow.binding import kind_of, signature_of
 from engine.workflow.code import type_name
@@ -26,10 +26,29 @@ def faults_of(workflow: Workflow) -> Iterator[Fault]:
     """Yield every fault that the compiled definition would not show."""
     payload = f"payload {workflow.payload.__name__}"
     yield from (fault.within(payload) for fault in _of_payload(workflow.payload))
+    yield from (fault.within(workflow.place) for fault in workflow.faults)
     for step in workflow.steps:
         place = f"{step.place}: {workflow.place}: step {step.name}"
-        for fault in (*_of_step(workflow, step), *_of_answer(step)):
+        faults = (*step.faults, *_of_step(workflow, step), *_of_answer(step))
+        for fault in (*faults, *_of_undoing(workflow, step)):
             yield fault.within(place)
+
+
+def _of_undoing(workflow: Workflow, step: Step) -> Iterator[Fault]:
+    """Yield a policy that undoes nothing, and an undo that no order comes to (UND-6)."""
+    if step.rules.get("on_failure") is OnFailure.UNDO and not any(
+        written.undo for written in workflow.steps
+    ):
+        yield Fault(FaultCode.NOTHING_TO_UNDO)
+    if step.undo is None:
+        return
+    try:
+        before = workflow.all_before(step)
+    except NameError:  # a fault of its own
+        return
+    for pivot in (step, *before):
+        if pivot.rules.get("pivot") and (pivot is step or not pivot.may_be_skipped):
+            yield Fault(FaultCode.UNDO_NEVER_REACHED, step=pivot.name)
 
 
 def _of_payload(payload: type[Model]) -> Iterator[Fault]:
@@ -79,16 +98,26 @@ def _of_step(workflow: Workflow, step: Step) -> Iterator[Fault]:
         yield from _of_example(step.operation)
     if step.undo:
         yield from (fault.within("undo") for fault in _of_undo(step, step.undo, signature))
-    above = [written.make for written in workflow.above(step)]
+    above = {written.make.__name__: written.make for written in workflow.above(step)}
     for make in step.after:
-        if make not in above:
+        if not callable(make):
+            name = str(make).replace("-", "_")
+            yield Fault(FaultCode.AFTER_NOT_A_FUNCTION, step=str(make)).like(name, above)
+        elif make not in above.values():
             yield Fault(FaultCode.NOT_ABOVE, step=make.__name__)
+
+
+RESULT = "result"
+"""The field of an undo's request that holds the kept answer of its step (UND-3)."""
 
 
 def _of_undo(
     step: Step, undo: Operation[Any, Any], signature: inspect.Signature
 ) -> Iterator[Fault]:
     yield from _of_operation(undo, signature)
+    for model in dict.fromkeys((step.operation.request, undo.request)):
+        if any(field.alias == RESULT for field in model.model_fields.values()):
+            yield Fault(FaultCode.REQUEST_FIELD_RESERVED, model=model.__name__, field=RESULT)
     yield from _of_path(undo, step.operation.response)
     if undo.service is not step.operation.service:
         yield Fault(FaultCode.UNDO_BY_OTHER_SERVICE, capability=undo.capability)
@@ -136,7 +165,9 @@ def _of_parameter(
         return
     before = workflow.taken(step, function).get(name)
     if before is None:
-        yield Fault(FaultCode.PARAMETER_UNKNOWN, payload=workflow.payload.__name__)
+        above = [written.make.__name__ for written in workflow.above(step)]
+        fault = Fault(FaultCode.PARAMETER_UNKNOWN, payload=workflow.payload.__name__)
+        yield fault.like(name, above)
         return
     model = before.operation.response
     if model is Nothing:

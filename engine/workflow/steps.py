@@ -7,11 +7,13 @@ comes after, follows from its signature. Nothing is replayed: the functions comp
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.deadlines import WhenLate
 from engine.domain.submitted_order import OnFailure, Order
+from engine.workflow import options
 from engine.workflow.binding import BoundFunction, Request, bind, signature_of, used_by
 from engine.workflow.drawing import mermaid
 from engine.workflow.endpoints import OrderEndpoint
@@ -49,6 +51,14 @@ class DeadlineOptions(TypedDict, total=False):
     when_late: WhenLate
 
 
+CONDITIONS = ("condition", "start_at")
+STEP_OPTIONS = (*StepOptions.__annotations__, "after", "undo_needs")
+WAIT_OPTIONS = (*WaitOptions.__annotations__, "within", "attempts", "after")
+DEADLINE_OPTIONS = tuple(DeadlineOptions.__annotations__)
+DEFINED_AS = {"within": "timeout", "attempts": "threshold"}
+"""The fields of a definition that an option of another name gives."""
+
+
 class Workflow:
     """One version of a workflow; orders in flight finish on the version they started with.
 
@@ -67,7 +77,8 @@ class Workflow:
         **deadline: Unpack[DeadlineOptions],
     ) -> None:
         self.name, self.payload, self.version, self.endpoint = name, payload, version, endpoint
-        self.deadline = deadline
+        self.faults = tuple(options.faults_of(deadline, DEADLINE_OPTIONS))
+        self.deadline: Mapping[str, Any] = {} if self.faults else deadline
         self.steps: list[Step] = []
 
     @property
@@ -91,8 +102,8 @@ class Workflow:
         and `start_at` the time before which it does not start. Their parameters are like those of
         the decorated function. The rules are fields of `StepDefinition`.
         """
-        given: dict[str, Any] = {**rules, "compensation_needs": tuple(undo_needs)}
-        return self._written(operation, undo=undo, after=after, given=given)
+        given: dict[str, Any] = {**rules, "after": after, "undo_needs": undo_needs}
+        return self._written(operation, given, STEP_OPTIONS, undo=undo)
 
     def wait_for(
         self,
@@ -109,29 +120,41 @@ class Workflow:
         service sends. If none comes `within` that time, the question is sent again, in all
         `attempts` times. Then the step has failed.
         """
-        given = {**rules, "timeout": within, "threshold": attempts, **fields_of(event)}
-        return self._written(operation_of(event), undo=None, after=after, given=given)
+        given = {**rules, "within": within, "attempts": attempts, "after": after}
+        fields = {"timeout": timedelta(days=1), **fields_of(event)}  # within, where it is usable
+        return self._written(operation_of(event), given, WAIT_OPTIONS, fields=fields)
 
     def _written(
         self,
         operation: Operation[Ask, Any],
-        *,
-        undo: Operation[Ask, Any] | None,
-        after: Sequence[Make[Any]],
         given: Mapping[str, Any],
+        known: Sequence[str],
+        *,
+        undo: Operation[Ask, Any] | None = None,
+        fields: Mapping[str, Any] = MappingProxyType({}),
     ) -> Callable[[Make[Ask]], Make[Ask]]:
-        """Return the decorator that adds a function as a step with the given rules."""
-        conditions = {name: given[name] for name in ("condition", "start_at") if given.get(name)}
-        rules = {name: rule for name, rule in given.items() if name not in conditions}
+        """Return the decorator that adds a function as a step with the options that it can have.
+
+        `fields` are those of its definition that follow from what the step is.
+        """
+        usable = options.usable(given, known)
+        conditions = {name: usable[name] for name in CONDITIONS if usable.get(name)}
+        rules = {
+            DEFINED_AS.get(name, name): value
+            for name, value in usable.items()
+            if name not in ("after", "undo_needs", *CONDITIONS)
+        }
+        rules["compensation_needs"] = tuple(usable.get("undo_needs") or ())
 
         def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
                 make=make,
                 operation=operation,
                 undo=undo,
-                after=after,
-                rules=rules,
+                after=usable.get("after") or (),
+                rules={**fields, **rules},
                 conditions=conditions,
+                faults=tuple(options.faults_of(given, known)),
             )
             self.steps.append(step)
             return make
@@ -176,6 +199,12 @@ class Workflow:
             if step.name in ends | found:
                 found.update(earlier.name for earlier in self._named_by(step))
         return found
+
+    def all_before(self, step: Step) -> Sequence[Step]:
+        """Return the steps that come before it, directly or not."""
+        direct = self._named_by(step)
+        names = {earlier.name for earlier in direct} | self._before(direct)
+        return [earlier for earlier in self.above(step) if earlier.name in names]
 
     def workflow(self) -> WorkflowDefinition:
         """Return the workflow as the engine runs it."""

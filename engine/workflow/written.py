@@ -7,7 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from engine.declarations.faults import Fault
 from engine.domain.steps import StepKind
+from engine.domain.submitted_order import OnFailure
 from engine.workflow.model import Model
 from engine.workflow.services import Operation, dashed
 
@@ -29,11 +31,18 @@ class Step:
     """Further fields of its definition."""
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions that are evaluated when its turn comes, by the field of its definition."""
+    faults: Sequence[Fault] = ()
+    """What is wrong with its options, which are left out of its rules."""
 
     @property
     def is_external(self) -> bool:
         """Whether an event from outside completes the step."""
         return self.rules.get("kind") is StepKind.EXTERNAL
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether an order may go on without the step, by the workflow's own rules."""
+        return self.rules.get("on_failure") is OnFailure.CONTINUE or "condition" in self.conditions
 
     @cached_property
     def name(self) -> str:

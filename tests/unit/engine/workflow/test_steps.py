@@ -25,8 +25,10 @@ from engine.declarations.workflow import (
 from engine.domain.errors import InvalidError
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.submitted_order import ERASED, Order
+from engine.words.faults import text_of
 from engine.workflow import (
     COOLDOWN,
+    UNDO,
     Agent,
     Key,
     Model,
@@ -518,6 +520,65 @@ def no_example(flow):
         return Wish(nights=1)
 
 
+def a_timeout_without_unit(flow):
+    flow.step(kitchen.cook, timeout=30)(anything)
+
+
+def a_policy_as_text(flow):
+    flow.step(kitchen.cook, on_failure="undo")(anything)
+
+
+def an_unknown_option(flow):
+    flow.step(kitchen.cook, onfailure=UNDO)(anything)
+
+
+def after_a_name(flow):
+    flow.step(kitchen.cook, after=["suit"])(anything)
+
+
+def after_one(flow):
+    flow.step(kitchen.cook, after="suite")(anything)
+
+
+def waits_for_a_number(flow):
+    flow.wait_for(Reference, within=30)(anything)
+
+
+def waits_with_an_unknown_option(flow):
+    flow.wait_for(Reference, within=timedelta(days=1), attemps=2)(anything)
+
+
+class Exam(Model):
+    """A request with a field that an undo has for itself."""
+
+    result: str = ""
+
+
+class Exams(Agent):
+    """A service that asks for it."""
+
+    note = Operation(Exam)
+    unnote = Operation(Exam)
+
+
+def a_request_with_a_result(flow):
+    @flow.step(Exams("exams").note, undo=Exams("exams").unnote)
+    def anything(stay: Stay) -> Exam:
+        return Exam()
+
+
+def an_undo_after_a_pivot(flow):
+    @flow.step(kitchen.cook, pivot=True)
+    def supper(stay: Stay) -> Wish:
+        return Wish(nights=1)
+
+    flow.step(hotel.book_suite, undo=hotel.cancel, after=[supper])(anything)
+
+
+def an_undo_of_a_pivot(flow):
+    flow.step(hotel.book_suite, undo=hotel.cancel, pivot=True)(anything)
+
+
 def personal_data_inside_an_answer(flow):
     flow.step(Front("front").ask)(anything)
 
@@ -603,6 +664,28 @@ IN_A_STEP = {
         model="Numbered",
         message=str(no_example_of(Numbered)),
     ),
+    # newcomer A
+    a_timeout_without_unit: in_anything(
+        FaultCode.OPTION_TYPE, option="timeout", expected="timedelta", given="int"
+    ),
+    a_policy_as_text: in_anything(
+        FaultCode.OPTION_TYPE, option="on_failure", expected="OnFailure", given="str"
+    ),
+    an_unknown_option: in_anything(FaultCode.OPTION_UNKNOWN, option="onfailure"),
+    after_a_name: in_anything(FaultCode.AFTER_NOT_A_FUNCTION, step="suit"),
+    after_one: in_anything(
+        FaultCode.OPTION_TYPE, option="after", expected="list", given="str"
+    ),
+    waits_for_a_number: in_anything(
+        FaultCode.OPTION_TYPE, option="within", expected="timedelta", given="int"
+    ),
+    waits_with_an_unknown_option: in_anything(FaultCode.OPTION_UNKNOWN, option="attemps"),
+    an_undo_after_a_pivot: in_anything(FaultCode.UNDO_NEVER_REACHED, step="supper"),
+    an_undo_of_a_pivot: in_anything(FaultCode.UNDO_NEVER_REACHED, step="anything"),
+    # bugs2 62
+    a_request_with_a_result: in_anything(
+        FaultCode.REQUEST_FIELD_RESERVED, "undo", model="Exam", field="result"
+    ),
     # engine 16
     personal_data_inside_an_answer: in_anything(
         FaultCode.PERSONAL_INSIDE_FIELD, "answer: field keepers"
@@ -620,6 +703,58 @@ def test_a_fault_of_a_step_is_named_with_its_place_when_the_app_starts(plant):
     with pytest.raises(DeclarationError) as raised:
         application(flow, agents=[hotel, kitchen])
     assert without_lines(raised.value.faults).count(IN_A_STEP[plant]) == 1
+
+
+MEANT = {
+    unknown_parameter: None,
+    an_unknown_option: "on_failure",
+    after_a_name: "suite",
+    waits_with_an_unknown_option: "attempts",
+}
+
+
+@pytest.mark.parametrize("plant", MEANT)
+def test_a_name_that_is_nearly_right_is_named_beside_its_fault(plant):
+    """Did you mean ...? One fault for one mistake (newcomer A)."""
+    flow = stays()
+    plant(flow)
+    with pytest.raises(DeclarationError) as raised:
+        application(flow, agents=[hotel, kitchen])
+    (fault,) = raised.value.faults
+    assert fault.nearest == MEANT[plant]
+    assert (fault.nearest is not None) == (f" {fault.nearest}?" in text_of(fault))
+
+
+@pytest.mark.parametrize("plant", [a_timeout_without_unit, after_one, waits_for_a_number])
+def test_one_mistake_is_one_fault_however_many_versions_share_the_step(plant):
+    """The first version names it, for all (newcomer A)."""
+    flows = [stays(version=version) for version in (1, 2)]
+    for flow in flows:
+        plant(flow)
+    with pytest.raises(DeclarationError) as raised:
+        application(*flows, agents=[hotel, kitchen])
+    assert without_lines(raised.value.faults) == [IN_A_STEP[plant]]
+
+
+def test_a_policy_that_undoes_nothing_is_a_fault():
+    """Where no step of the workflow has an undo (newcomer A)."""
+    flow = Workflow("stay", Stay)
+    flow.step(kitchen.cook, on_failure=UNDO)(anything)
+    with pytest.raises(DeclarationError) as raised:
+        application(flow, agents=[kitchen])
+    assert without_lines(raised.value.faults) == [in_anything(FaultCode.NOTHING_TO_UNDO)]
+
+
+@pytest.mark.parametrize("given", [{"within": 30}, {"witihn": timedelta(days=1)}], ids=str)
+def test_a_deadline_that_cannot_be_used_is_a_fault_of_its_workflow(given):
+    """Not an error of Python's from the depths of the engine (newcomer A)."""
+    flow = Workflow("stay", Stay, **given)
+    flow.step(kitchen.cook)(anything)
+    with pytest.raises(DeclarationError) as raised:
+        application(flow, agents=[kitchen])
+    (fault,) = raised.value.faults
+    assert fault.code in (FaultCode.OPTION_TYPE, FaultCode.OPTION_UNKNOWN)
+    assert fault.place == "stay version 1"
 
 
 class Clashing(Stay):

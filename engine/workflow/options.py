@@ -1,0 +1,59 @@
+"""The options of a step or of a workflow, as its author gave them: which can be used, and why not."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from engine.declarations.faults import Fault, FaultCode
+from engine.domain.deadlines import WhenLate
+from engine.domain.submitted_order import OnFailure
+
+KINDS: Mapping[str, type] = {
+    "condition": Callable,  # type: ignore[type-abstract]
+    "start_at": Callable,  # type: ignore[type-abstract]
+    "on_failure": OnFailure,
+    "pivot": bool,
+    "timeout": timedelta,
+    "threshold": int,
+    "cooldown": timedelta,
+    "max_cooldowns": int,
+    "max_retry_pause": timedelta,
+    "late_effect_window": timedelta,
+    "within": timedelta,
+    "attempts": int,
+    "when_late": WhenLate,
+    "after": Sequence,
+    "undo_needs": Sequence,
+}
+"""What each option takes; each may also be None."""
+
+
+def usable(given: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
+    """Return the options that have no fault."""
+    return {name: value for name, value in given.items() if not any(_of_one(name, value, known))}
+
+
+def faults_of(given: Mapping[str, Any], known: Sequence[str]) -> Iterator[Fault]:
+    """Yield the faults of options: there is none of that name, or its value is of another type."""
+    for name, value in given.items():
+        yield from _of_one(name, value, known)
+
+
+def _of_one(name: str, value: Any, known: Sequence[str]) -> Iterator[Fault]:
+    if name not in known:
+        yield Fault(FaultCode.OPTION_UNKNOWN, option=name).like(name, known)
+    elif value is not None and not _is_one(value, KINDS[name]):
+        facts = {"expected": _name_of(KINDS[name]), "given": type(value).__name__}
+        yield Fault(FaultCode.OPTION_TYPE, option=name, **facts)
+
+
+def _is_one(value: Any, kind: type) -> bool:
+    """Whether the value is of this type: true is no number, and a text is no list."""
+    if kind is Sequence:
+        return isinstance(value, Sequence) and not isinstance(value, str)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _name_of(kind: type) -> str:
+    """Return the word for a type that authors use."""
+    return {Sequence: "list", Callable: "function"}.get(kind, kind.__name__)
