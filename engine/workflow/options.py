@@ -1,4 +1,4 @@
-"""The options of a step or of a workflow, as its author gave them: which can be used, and why not."""
+"""The options of a step or of a workflow: which of those given can be used, and why not."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -8,9 +8,9 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.domain.deadlines import WhenLate
 from engine.domain.submitted_order import OnFailure
 
-KINDS: Mapping[str, type] = {
-    "condition": Callable,  # type: ignore[type-abstract]
-    "start_at": Callable,  # type: ignore[type-abstract]
+KINDS: Mapping[str, Any] = {
+    "condition": Callable,
+    "start_at": Callable,
     "on_failure": OnFailure,
     "pivot": bool,
     "timeout": timedelta,
@@ -47,13 +47,14 @@ def _of_one(name: str, value: Any, known: Sequence[str]) -> Iterator[Fault]:
         yield Fault(FaultCode.OPTION_TYPE, option=name, **facts)
 
 
-def _is_one(value: Any, kind: type) -> bool:
+def _is_one(value: Any, kind: Any) -> bool:
     """Whether the value is of this type: true is no number, and a text is no list."""
     if kind is Sequence:
         return isinstance(value, Sequence) and not isinstance(value, str)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
-def _name_of(kind: type) -> str:
+def _name_of(kind: Any) -> str:
     """Return the word for a type that authors use."""
-    return {Sequence: "list", Callable: "function"}.get(kind, kind.__name__)
+    words: Mapping[Any, str] = {Sequence: "list", Callable: "function"}
+    return words.get(kind, kind.__name__)

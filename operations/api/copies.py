@@ -108,7 +108,8 @@ class CopyService:
         entry = HistoryEntry(at=now, actor=f"{OPERATOR}{request.operator}", events=(taken,))
         since = now if request.continuation is None else _hour_of(now)
         await self.unit_of_work.store.note_act_on_all(since, entry)
-        log.info("operators.exported", extra={"operator": request.operator})
+        if request.continuation is None:
+            log.info("operators.exported", extra={"operator": request.operator})
         lines, following = await self.copies.page(request.continuation or "")
         return CopyPage(lines=list(map(_shown, lines)), continuation=following or None)
 

@@ -673,9 +673,7 @@ IN_A_STEP = {
     ),
     an_unknown_option: in_anything(FaultCode.OPTION_UNKNOWN, option="onfailure"),
     after_a_name: in_anything(FaultCode.AFTER_NOT_A_FUNCTION, step="suit"),
-    after_one: in_anything(
-        FaultCode.OPTION_TYPE, option="after", expected="list", given="str"
-    ),
+    after_one: in_anything(FaultCode.OPTION_TYPE, option="after", expected="list", given="str"),
     waits_for_a_number: in_anything(
         FaultCode.OPTION_TYPE, option="within", expected="timedelta", given="int"
     ),

@@ -153,7 +153,7 @@ async def test_who_did_it_and_why_is_logged(world, caplog, action):
     assert line.message_id == message_id
 
 
-@pytest.mark.parametrize("source", [SUBMISSIONS, "status-x", "", "../order-submissions", "leases"])
+@pytest.mark.parametrize("source", [SUBMISSIONS, "status-y", "", "../order-submissions", "leases"])
 @pytest.mark.parametrize("message_id", ["m7", "", "\ud800", "a/b"], ids=range(4))
 async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message_id):
     """Also in one that is not the app's, and whatever it is called."""
