@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationEr
 
 from agents.rules import deferred, latest_beginning, not_attempted
 from engine.alerts import events as alerts
-from engine.decisions.requests import _without
+from engine.decisions.requests import without
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.workflow import Workflows
 from engine.domain.attempts import NotAttemptedReason
@@ -263,10 +263,10 @@ def test_a_notice_that_is_given_up_has_an_alert_with_its_queue_and_the_fault():
 def test_personal_values_are_left_out_in_whatever_letters_and_the_longest_first():
     """Of `Ada Lovelace` nothing stays, though `Ada` is one too."""
     assert (
-        _without(["Ada", "Ada Lovelace"], "for ADA LOVELACE and ada, not Adam")
+        without(["Ada", "Ada Lovelace"], "for ADA LOVELACE and ada, not Adam")
         == "for erased and erased, not Adam"
     )
-    assert _without([""], "a - b") == "a - b"
+    assert without([""], "a - b") == "a - b"
 
 
 @pytest.mark.proves("FLT-12")
