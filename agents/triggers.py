@@ -11,7 +11,7 @@ import azure.functions as func
 from agents import rules
 from agents.service import AgentService
 from engine.domain.errors import InvalidError
-from engine.domain.messages import AgentRequest, decode, requests_queue, responses_queue
+from engine.domain.messages import AgentRequest, decode_queued, requests_queue, responses_queue
 from engine.runtime.functions import AGENT_SECONDS, Functions, on_bus, retry_while_unavailable
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 
@@ -34,7 +34,7 @@ def agent_functions(agent: AgentService, unread: UnreadableMessageHandler) -> fu
     async def work_on(message: func.ServiceBusMessage) -> None:
         body = message.get_body()
         try:
-            request = decode(AgentRequest, body)
+            request = decode_queued(AgentRequest, body)
         except InvalidError as fault:
             delivered = ReceivedMessage(
                 queue=queue,

@@ -20,7 +20,7 @@ from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
     OrderReady,
-    decode,
+    decode_queued,
     decode_reply,
     later,
     responses_queue,
@@ -63,7 +63,7 @@ class Inbox:
     ) -> None:
         """Let the scheduler claim an order; the poll makes up for a wake-up that fails."""
         try:
-            order_ready = decode(OrderReady, body)
+            order_ready = decode_queued(OrderReady, body)
         except OtherVersionError as newer:
             log.warning("scheduler.newer_order_ready", extra={"why": str(newer)})
             return

@@ -23,7 +23,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.errors import InputFault, InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
 from engine.domain.keys import bucket_of, business_key, sortable
-from engine.domain.messages import Moment, Submission, decode, json_text, payload_in
+from engine.domain.messages import Moment, Submission, decode_queued, json_text, payload_in
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import Order
 
@@ -48,7 +48,7 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
     """
     payload, errors = payload_in(body), list[InvalidError]()
     try:
-        message = decode(Submission, body)
+        message = decode_queued(Submission, body)
         workflow = _workflow_of(message, terms)
     except InvalidError as error:
         errors.append(error)
@@ -77,7 +77,7 @@ def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta 
     put back on its queue.
     """
     try:
-        age = now - decode(PlacedAt, body).placed_at
+        age = now - decode_queued(PlacedAt, body).placed_at
     except InvalidError:
         return None
     if not timedelta() <= age < longest:

@@ -26,6 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
+from engine.domain.encodings import in_utf8, unpacked
 from engine.domain.errors import InputFault, InvalidError, OtherVersionError
 from engine.domain.keys import ORDER_ID
 from engine.domain.states import Undoing
@@ -439,12 +440,18 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
 
     Raises `OtherVersionError` for a message that only another version of the app can read.
     """
+    text = in_utf8(body) if isinstance(body, bytes) else body
     try:
         # Only the camelCase names are valid on the wire.
-        return model.model_validate_json(body, by_alias=True, by_name=False)
+        return model.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as error:
         is_other = issubclass(model, Message) and _is_of_other_version(error)
         raise (OtherVersionError if is_other else InvalidError)(faults_of(error)) from None
+
+
+def decode_queued(model: type[Decoded], body: bytes | str) -> Decoded:
+    """Read one message of a queue, as it is or in base64; raises as `decode` does."""
+    return decode(model, unpacked(body) if isinstance(body, bytes) else body)
 
 
 def decode_reply(body: bytes | str) -> AgentReply:
@@ -452,8 +459,8 @@ def decode_reply(body: bytes | str) -> AgentReply:
 
     The fields of every reply come first: by them a reply of another version is recognised.
     """
-    outcome = decode(ReplyMessage, body).outcome
-    return decode(REPLIES[outcome], body)
+    outcome = decode_queued(ReplyMessage, body).outcome
+    return decode_queued(REPLIES[outcome], body)
 
 
 VALUES = {("outcome",), ("origin",), ("reason",), ("action",), ("priority",)}
@@ -491,7 +498,7 @@ def payload_in(body: bytes) -> Mapping[str, Any]:
     Raises `InvalidError` if the body is not a JSON object.
     """
     own = {field.alias for field in Submission.model_fields.values()}
-    fields = decode(JSON_OBJECT, body).root
+    fields = decode_queued(JSON_OBJECT, body).root
     return {name: value for name, value in fields.items() if name not in own}
 
 

@@ -20,7 +20,7 @@ from engine.domain.errors import (
     UnknownOrderError,
     UnreadableRowError,
 )
-from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
+from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode_queued
 from engine.domain.orders import OrderAggregate
 from engine.features.external_events import decide
 from engine.features.external_events.content import read
@@ -76,7 +76,7 @@ class ExternalEventInbox:
         Raises `UnavailableError` if the message should be delivered again.
         """
         try:
-            message = decode(QueuedEvent, body)
+            message = decode_queued(QueuedEvent, body)
         except InvalidError as fault:
             delivered = ReceivedMessage(
                 queue=ANSWERS, body=body, correlation_id=correlation_id, arrival=arrival

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, OtherVersionError
-from engine.domain.messages import AnyAttempt, BusMessage, decode, schedule_redelivery
+from engine.domain.messages import AnyAttempt, BusMessage, decode_queued, schedule_redelivery
 from engine.ports import Bus, Clock
 from engine.storage.poison import Arrival, PoisonStore
 
@@ -54,7 +54,7 @@ class UnreadableMessageHandler:
         """Return the message as it comes again; None without a complete-by time in bounds."""
         now = self.clock()
         try:
-            attempt = decode(AnyAttempt, message.body)
+            attempt = decode_queued(AnyAttempt, message.body)
         except InvalidError:
             return None
         if attempt.complete_by > now + self.version_overlap:

@@ -1,10 +1,8 @@
 """When unsent rows are tried again, and how to read an alert that arrives.
 
-An alert is a CloudEvent in base64, as Event Grid puts it on a queue.
+An alert is a CloudEvent in base64, as Event Grid puts it on a queue, or as it is.
 """
 
-import base64
-import binascii
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeGuard
@@ -14,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.alerts import events as alerts
 from engine.decisions.transitions import OperatorEvent
 from engine.domain.errors import InputFault, InvalidError, QueueRefusedError, UnavailableError
-from engine.domain.messages import Moment, decode, json_text
+from engine.domain.messages import Moment, decode_queued, json_text
 from engine.domain.work_index import IndexRow
 from engine.storage import outbox
 
@@ -36,11 +34,7 @@ class CloudEvent(BaseModel):
 
 def read(body: bytes) -> OperatorEvent:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
-    try:
-        text = base64.b64decode(body, validate=True)
-    except binascii.Error as fault:
-        raise InvalidError([InputFault("body", "no-base64", {"error": str(fault)})]) from None
-    event = decode(CloudEvent, text)
+    event = decode_queued(CloudEvent, body)
     try:
         json_text(event.data, allow_nan=False)  # a list of alerts with NaN would not be JSON
     except ValueError as fault:

@@ -1,11 +1,9 @@
 """Poison messages: operators look at them, and put them back or drop them (SUB-4, FLT-6)."""
 
-import base64
 import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -15,6 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from engine.concurrency import run_all
 from engine.domain.causes import Cause, Code
+from engine.domain.encodings import readable
 from engine.domain.errors import RefusedError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS, BusMessage
 from engine.features.external_events.callback_urls import masked
@@ -45,8 +44,8 @@ def source_of(dead_letter_source: str | None, queues: Iterable[str]) -> str:
 
 
 def shown(body: bytes) -> str:
-    """Return a body as the API shows it: shortened, with bytes that are no text escaped."""
-    return masked(body.decode(errors="backslashreplace"))[:MAX_CHARACTERS_SHOWN]
+    """Return a body as the API shows it: shortened, out of its base64, what is no text escaped."""
+    return masked(readable(body))[:MAX_CHARACTERS_SHOWN]
 
 
 class PoisonView(View):
@@ -170,7 +169,7 @@ class PoisonService:
         for source in await self._queues():
             after = ""
             while page := await self.poison.page(source, PAGE, after):
-                naming = [message for message in page if order_id.encode() in message.body]
+                naming = [message for message in page if _names(message.body, order_id)]
                 await run_all(self.poison.remove(source, message.message_id) for message in naming)
                 after = page[-1].message_id
 
@@ -208,11 +207,14 @@ class PoisonService:
 
 
 def _holds(body: bytes, email: str) -> bool:
-    """Whether a body holds an address in any case, as text or as JSON escapes it."""
-    with suppress(ValueError):
-        body += b" " + base64.b64decode(body, validate=True)
-    text = body.decode(errors="backslashreplace").casefold()
+    """Whether a body holds an address in any case, in whatever encoding or JSON escapes it."""
+    text = f"{body.decode(errors='backslashreplace')} {readable(body)}".casefold()
     return any(form.casefold() in text for form in (email, json.dumps(email)[1:-1]))
+
+
+def _names(body: bytes, order_id: str) -> bool:
+    """Whether a message names the order, in whatever encoding it came."""
+    return order_id.encode() in body or order_id in readable(body)
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:

@@ -201,7 +201,7 @@ def submission(**changes):
 
 BAD_SUBMISSIONS = {
     "no json": ("}{ no json", "Invalid JSON"),
-    "base64": ("eyJzY2hlbWFWZXJzaW9uIjoxfQ==", "Invalid JSON"),
+    "base64": ("eyJzY2hlbWFWZXJzaW9uIjoxfQ==", "orderId: Field required"),
     "unknown schema": (submission(schemaVersion=2), "schemaVersion: Input should be 1"),
     "foreign order id": (
         submission(orderId="../b00|state"),

@@ -27,9 +27,6 @@ def faults_of(body):
     return fault.place, fault.code
 
 
-def test_a_body_that_is_no_base64_is_a_fault():
-    """ALR-5: it is kept with it."""
-    assert faults_of(b"?") == ("body", "no-base64")
 
 
 def test_data_that_are_no_json_are_a_fault():

@@ -1,0 +1,55 @@
+"""The encodings of JSON that comes from elsewhere: one rule for all queues, and one for bodies.
+
+JSON is UTF-8, with or without a byte order mark. On a queue it may also be in base64, as many tools
+put it there. Anything else is rejected with the name of its encoding, and never guessed.
+"""
+
+import base64
+import binascii
+import codecs
+import json
+
+from engine.domain.errors import InputFault, InvalidError
+
+GZIP = b"\x1f\x8b"
+BEGINNINGS = (b"{", b"[", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, GZIP)
+"""How a text begins that somebody put into base64; else it is no base64, such as `null`."""
+
+
+def unpacked(body: bytes) -> bytes:
+    """Return the body of a queue's message out of its base64, if it is in any."""
+    if body.startswith(b"{"):
+        return body
+    try:
+        text = base64.b64decode(b"".join(body.split()), validate=True)
+    except binascii.Error:
+        return body
+    return text if text.lstrip().startswith(BEGINNINGS) else body
+
+
+def in_utf8(body: bytes) -> bytes:
+    """Return the text without its byte order mark.
+
+    Raises `InvalidError` with the name of any other encoding.
+    """
+    text = body.removeprefix(codecs.BOM_UTF8)
+    encoding = encoding_of(text)
+    if encoding != "utf-8":
+        raise InvalidError([InputFault("body", "other-encoding", {"encoding": encoding})])
+    try:
+        text.decode()
+    except UnicodeDecodeError as fault:
+        facts = {"position": fault.start + 1, "byte": f"{text[fault.start]:02X}"}
+        raise InvalidError([InputFault("body", "no-utf-8", facts)]) from None
+    return text
+
+
+def encoding_of(text: bytes) -> str:
+    """Return the encoding of a JSON text, which its first bytes show (RFC 4627, 3)."""
+    return "gzip" if text.startswith(GZIP) else json.detect_encoding(text)
+
+
+def readable(body: bytes) -> str:
+    """Return a message as people and searches read it, in whatever encoding it came."""
+    text = unpacked(body)
+    return text.decode(json.detect_encoding(text), errors="backslashreplace")
