@@ -1,6 +1,8 @@
-"""Texts from services, errors and senders, made fit to be shown or kept."""
+"""Texts from services, errors and senders, made fit to be shown, kept or compared."""
 
 import re
+import unicodedata
+from collections.abc import Mapping
 
 PARTICULAR = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d\S*)?"  # a day, with its time
@@ -21,3 +23,32 @@ def plain(text: str, most: int) -> str:
 def without_particulars(text: str) -> str:
     """Return the text without ids and times, so that the same fault has the same text each time."""
     return PARTICULAR.sub("…", text)
+
+
+SAME: Mapping[int, int | str | None] = {
+    **{wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)},
+    **dict.fromkeys((0x3002, 0xFF61), "."),
+    **dict.fromkeys((0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010))),
+}
+"""East Asian forms of ASCII and of the dots of a domain; and characters that nobody sees."""
+ENCODED_LABEL = re.compile(r"(?<![\w-])xn--([a-z0-9-]{1,59})")
+"""A part of a domain in the form of the DNS (RFC 5890)."""
+
+
+def same_to_people(text: str) -> str:
+    """Return the one form of all texts that name the same person, such as an e-mail address.
+
+    Width, case and Unicode form make no difference (RFC 8265, 3.3), nor do blanks around it, or the
+    form of a domain. Both sides of a comparison need it, or a whole text in which one is sought.
+    """
+    narrow = unicodedata.normalize("NFC", text.translate(SAME)).casefold()
+    decoded = ENCODED_LABEL.sub(_decoded, narrow)
+    return unicodedata.normalize("NFC", decoded.casefold()).strip()
+
+
+def _decoded(label: re.Match[str]) -> str:
+    """Return a part of a domain as people read it; one that is invalid stays as it is."""
+    try:
+        return label[1].encode().decode("punycode")
+    except UnicodeError:
+        return label[0]

@@ -1,6 +1,5 @@
 """Poison messages: operators look at them, and put them back or drop them (SUB-4, FLT-6)."""
 
-import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.encodings import readable
 from engine.domain.errors import RefusedError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS, BusMessage
+from engine.domain.personal_data import holds_address
 from engine.features.external_events.callback_urls import masked
 from engine.http.models import View
 from engine.ports import Bus, TextQueue
@@ -185,7 +185,7 @@ class PoisonService:
                 found += [
                     PoisonName(queue=queue, id=message.message_id)
                     for message in page
-                    if message.shortened or _holds(message.body, email)
+                    if message.shortened or holds_address(message.body, email)
                 ]
                 after = page[-1].message_id
         return found
@@ -204,12 +204,6 @@ class PoisonService:
             body=text,
         )
         await self.bus.send([again])
-
-
-def _holds(body: bytes, email: str) -> bool:
-    """Whether a body holds an address in any case, in whatever encoding or JSON escapes it."""
-    text = f"{body.decode(errors='backslashreplace')} {readable(body)}".casefold()
-    return any(form.casefold() in text for form in (email, json.dumps(email)[1:-1]))
 
 
 def _names(body: bytes, order_id: str) -> bool:

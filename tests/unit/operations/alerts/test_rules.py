@@ -27,8 +27,6 @@ def faults_of(body):
     return fault.place, fault.code
 
 
-
-
 def test_data_that_are_no_json_are_a_fault():
     """NaN is none, though Python reads it."""
     text = json.dumps(EVENT | {"data": {"amount": float("nan")}})
