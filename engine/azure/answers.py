@@ -43,6 +43,8 @@ class ServiceAnswer:
     retry_after: str
     is_followed: bool = False
     """Whether it names a resource that shows what became of the call."""
+    charset: str | None = None
+    """The encoding that the service declares, for a body that is not UTF-8."""
 
     @property
     def is_too_long(self) -> bool:
@@ -51,8 +53,17 @@ class ServiceAnswer:
 
     @cached_property
     def content(self) -> dict[str, Any] | None:
-        """The JSON object in the body; None if it is anything else, or invalid Unicode."""
-        return json_object(self.body)
+        """The JSON object in the body; None if it is anything else."""
+        return json_object(self.body, self.charset)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the body has an encoding that can be read."""
+        try:
+            _text(self.body, self.charset)
+        except (ValueError, LookupError):
+            return False
+        return True
 
     @property
     def reason(self) -> str:
@@ -112,6 +123,7 @@ async def answer_of(response: aiohttp.ClientResponse) -> ServiceAnswer:
         body=await read(response),
         retry_after=retry_after,
         is_followed="Location" in response.headers,
+        charset=response.charset,
     )
 
 
@@ -126,14 +138,38 @@ async def read(response: aiohttp.ClientResponse) -> bytes:
     return body
 
 
-def json_object(body: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in the body; None if it is anything else, or invalid Unicode."""
+def json_object(body: bytes, charset: str | None = None) -> dict[str, Any] | None:
+    """Return the JSON object in the body; None if it is anything else.
+
+    A half of a surrogate pair, as of an emoji that was cut, becomes U+FFFD (RFC 8259, 8.2).
+    """
     try:
-        value = json.loads(body, parse_constant=_no_number)
-        size(value)
-    except (ValueError, RecursionError):
+        value = _whole(json.loads(_text(body, charset), parse_constant=_no_number))
+    except (ValueError, LookupError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _text(body: bytes, charset: str | None) -> str:
+    """Return the body as UTF-8 or its like, or in the declared encoding if it is neither."""
+    try:
+        return body.decode(json.detect_encoding(body), "surrogatepass")
+    except UnicodeDecodeError:
+        if charset is None:
+            raise
+        return body.decode(charset)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value of JSON with U+FFFD for each half of a surrogate pair."""
+    match value:
+        case str():
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case list():
+            return [_whole(part) for part in value]
+        case dict():
+            return {_whole(name): _whole(member) for name, member in value.items()}
+    return value
 
 
 def size(value: Any) -> int:

@@ -196,5 +196,6 @@ def _passed_on(answer: ServiceAnswer, *, may_be_empty: bool) -> Mapping[str, Any
     if answer.is_too_long:
         raise InvalidResultError(TOO_LONG)
     if (content := answer.content) is None:
-        raise _passing(answer, f"answer {answer.status} is no JSON object")
+        fault = "is no JSON object" if answer.is_text else "is not UTF-8"
+        raise _passing(answer, f"answer {answer.status} {fault}")
     return content
