@@ -173,7 +173,7 @@ def check(path: Path) -> str:
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         yield from enumerate(file, start=1)
 
 
@@ -242,6 +242,6 @@ def _length(line: Json) -> int:
 def ids_in(path: Path) -> list[str]:
     """Return the ids of orders in a file, one a line; raises `ApiError`."""
     try:
-        return path.read_text(encoding="utf-8").split()
+        return path.read_text(encoding="utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:
         raise ApiError(f"{path} cannot be read: {error}") from error

@@ -97,7 +97,7 @@ def own_settings() -> Mapping[str, str]:
     if not SETTINGS.exists():
         SETTINGS.write_text(json.dumps(first_settings(), indent=2) + "\n")
         click.echo(f"[func] made {SETTINGS.name} from {TEMPLATE.name} and {AGENTS_FILE}")
-    values: dict[str, str] = json.loads(SETTINGS.read_text())["Values"]
+    values: dict[str, str] = json.loads(SETTINGS.read_text("utf-8-sig"))["Values"]
     return values
 
 

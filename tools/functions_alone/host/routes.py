@@ -21,8 +21,11 @@ def percent_decoded(text: str, *, but: str = "") -> str:
     """Decode what is UTF-8; anything else, and what stands for a character of `but`, stays as it is."""
 
     def decoded(found: re.Match[str]) -> str:
-        character = unquote(found[0], errors="replace")
-        return found[0] if character in but or "\ufffd" in character else character
+        try:
+            character = unquote(found[0], errors="strict")
+        except UnicodeDecodeError:
+            return found[0]
+        return found[0] if character in but else character
 
     return _ENCODED.sub(decoded, text) if "%" in text else text
 

@@ -13,7 +13,7 @@ from engine.http.responses import problem_of
 from operations.api.requests import ExportRequest, OperatorRequest, RestoreRequest
 from operations.cli import copies, main
 from operations.cli.client import Api, ApiError, UnreachableError
-from operations.cli.copies import MOST_BYTES, Copier, check, parts
+from operations.cli.copies import MOST_BYTES, Copier, check, ids_in, parts
 from tests.support.builders import NOW, ORDER_ID
 from tests.support.memory_world import World
 
@@ -174,6 +174,15 @@ def test_a_file_that_is_missing_or_no_text_is_reported(file):
     file.write_bytes(b"\xff")
     with pytest.raises(ApiError, match="cannot be read"):
         check(file)
+
+
+def test_files_may_have_a_byte_order_mark(file, tmp_path):
+    """Bugs2 45: some editors write one, and some end lines with two characters."""
+    file.write_text("\ufeff" + written(file, FIRST, LINE, END).read_text(), encoding="utf-8")
+    assert check(file) == FIRST["copy"]
+    ids = tmp_path / "ids.txt"
+    ids.write_bytes(b"\xef\xbb\xbfb03-1\r\nb03-2\r\n")
+    assert ids_in(ids) == ["b03-1", "b03-2"]
 
 
 def test_a_restoring_with_refused_lines_does_not_end_unless_they_are_left_out(file):
