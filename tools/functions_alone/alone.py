@@ -71,7 +71,9 @@ def declared_by(app: Path, data: Path, ports: Ports) -> StackConfig:
 def settings_of(app: Path) -> Mapping[str, str]:
     """Return the values of the app's local.settings.json, but for connections that are made here."""
     path = app / "local.settings.json"
-    values = json.loads(path.read_text(encoding="utf-8-sig")).get("Values", {}) if path.exists() else {}
+    values = (
+        json.loads(path.read_text(encoding="utf-8-sig")).get("Values", {}) if path.exists() else {}
+    )
     return {name: str(value) for name, value in values.items() if value not in ("", DEVELOPMENT)}
 
 
