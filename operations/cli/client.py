@@ -1,6 +1,7 @@
 """The client of the operators' API, with its key, and a token where operators sign in."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +10,8 @@ import httpx2
 from engine.words.catalogue import text
 
 TIMEOUT_SECONDS = 60.0
+TRANSIENT = (408, 429)
+"""The statuses below 500 after which another try may succeed."""
 
 Json = dict[str, Any]
 
@@ -18,6 +21,12 @@ class ApiError(Exception):
 
     exit_code = 1
     """Refused, or not found."""
+
+
+class WrongUsageError(ApiError):
+    """A setting, an argument or a file on this side is wrong: the same call fails again."""
+
+    exit_code = 2
 
 
 class UnreachableError(ApiError):
@@ -50,14 +59,18 @@ class Api:
     ) -> None:
         self.url = url
         signed_in = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx2.Client(
-            base_url=url,
-            headers={"x-functions-key": key} | signed_in,
-            timeout=TIMEOUT_SECONDS,
-            transport=transport,
-            trust_env=url.startswith("https:"),  # a proxy could read the key on its way to http://
-            follow_redirects=False,  # they lead to the sign-in page, which is for browsers
-        )
+        try:
+            self._http = httpx2.Client(
+                base_url=url,
+                headers={"x-functions-key": key} | signed_in,
+                timeout=TIMEOUT_SECONDS,
+                transport=transport,
+                trust_env=url.startswith("https:"),  # a proxy could read the key on http://
+                follow_redirects=False,  # they lead to the sign-in page, which is for browsers
+            )
+        except (httpx2.InvalidURL, ValueError, OSError) as fault:
+            # Its text may hold the password of a proxy.
+            raise WrongUsageError(text("cli.no-client", error=type(fault).__name__)) from None
 
     def close(self) -> None:
         """Close the connections."""
@@ -105,17 +118,28 @@ class Api:
 
     def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
         try:
-            return self._http.request(method, path, **options)
+            with _as_wrong_usage():
+                return self._http.request(method, path, **options)
         except httpx2.HTTPError as error:
             raise UnreachableError(text("cli.unreachable", url=self.url, error=error)) from error
 
     def _answer(self, method: str, path: tuple[str, ...], **options: Any) -> Json:
-        quoted = "/".join(quote(part, safe="") for part in path)
+        with _as_wrong_usage():
+            quoted = "/".join(quote(part, safe="") for part in path)
         response = self._send(method, f"/api/operator/{quoted}", **options)
         answer = _object_of(response)
         if response.is_success and answer is not None:
             return answer
         raise _error(response, answer or {})
+
+
+@contextmanager
+def _as_wrong_usage() -> Iterator[None]:
+    """Raise `WrongUsageError` for a request that cannot be sent, without what it holds."""
+    try:
+        yield
+    except (httpx2.InvalidURL, httpx2.LocalProtocolError, ValueError, RecursionError) as fault:
+        raise WrongUsageError(text("cli.not-sent", error=type(fault).__name__)) from None
 
 
 def _given(values: Mapping[str, Any]) -> Json:
@@ -127,7 +151,7 @@ def _object_of(response: httpx2.Response) -> Json | None:
     """Return the JSON object of the response; None if it holds none."""
     try:
         answer = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return answer if isinstance(answer, dict) else None
 
@@ -141,7 +165,9 @@ def _error(response: httpx2.Response, problem: Json) -> ApiError:
         return KeyRefusedError(text("cli.not-let-in", status=status))
     if response.is_success:
         return UnreachableError(text("cli.not-the-api", url=response.url))
-    kind = BrokenError if status == 500 else UnreachableError if status > 500 else ApiError
+    if status == 500:
+        return BrokenError(_fault(status, problem))
+    kind = UnreachableError if status > 500 or status in TRANSIENT else ApiError
     return kind(_fault(status, problem))
 
 
@@ -149,5 +175,6 @@ def _fault(status: int, problem: Json) -> str:
     """Return the texts of the problem details."""
     title = problem.get("title") or text("cli.no-reason", status=status)
     detail = problem.get("detail")
-    details = [detail] if detail else []
-    return "; ".join([str(title), *details, *problem.get("faults", ())])
+    faults = problem.get("faults")
+    details = [*([detail] if detail else []), *(faults if isinstance(faults, list) else [])]
+    return "; ".join(map(str, [title, *details]))

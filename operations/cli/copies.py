@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from uuid import uuid4
 
-from operations.cli.client import Api, ApiError, Json, UnreachableError
+from operations.cli.client import Api, ApiError, Json, UnreachableError, WrongUsageError
 
 FORMAT = 1
 """The version of the file's form."""
@@ -56,7 +56,7 @@ class Copier:
         try:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
-            raise ApiError(f"{path}: {error.strerror}; a new file is needed") from error
+            raise WrongUsageError(f"{path}: {error.strerror}; a new file is needed") from error
         try:
             with os.fdopen(opened, "w", encoding="utf-8") as file:
                 return self._write(lambda line: print(json.dumps(line), file=file))
@@ -64,7 +64,7 @@ class Copier:
             with suppress(OSError):
                 path.unlink()
             if isinstance(error, OSError):
-                raise ApiError(f"{path}: {error.strerror}") from error
+                raise WrongUsageError(f"{path}: {error.strerror}") from error
             raise
 
     def _write(self, write: Callable[[Json], None]) -> str:
@@ -161,14 +161,14 @@ def check(path: Path) -> str:
             if fault:
                 found.faults.append(f"line {number}: {fault}")
     except (OSError, UnicodeDecodeError) as error:
-        raise ApiError(f"{path} cannot be read: {error}") from error
+        raise WrongUsageError(f"{path} cannot be read: {error}") from error
     if found.ended is None:
         found.faults.append("it has no end: it was not written to its end, or was cut")
     elif (found.ended["end"], found.ended.get("orders")) != (found.lines, found.orders):
         counts = f"{found.ended['end']} lines, {found.ended.get('orders')} orders"
         found.faults.append(f"it has {found.lines} lines, {found.orders} orders, but says {counts}")
     if found.faults:
-        raise ApiError(f"{path} is broken: {'; '.join(found.faults[:MOST_FAULTS])}")
+        raise WrongUsageError(f"{path} is broken: {'; '.join(found.faults[:MOST_FAULTS])}")
     return found.copy
 
 
@@ -181,7 +181,7 @@ def _note(found: _Found, number: int, text: str) -> str:
     """Note what a line is; return its fault, or an empty text."""
     try:
         line = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"no JSON: {error}"
     if not isinstance(line, dict):
         return "no object"
@@ -244,4 +244,4 @@ def ids_in(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise ApiError(f"{path} cannot be read: {error}") from error
+        raise WrongUsageError(f"{path} cannot be read: {error}") from error

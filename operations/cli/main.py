@@ -1,17 +1,25 @@
 """`operators`: the operators' tools for those who live in a terminal."""
 
 import os
+import re
+import sys
 import tomllib
+from collections.abc import Callable
+from contextlib import suppress
+from errno import EPIPE
+from functools import partial
+from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from traceback import extract_tb
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import click
 
 from engine.words.catalogue import text
 from operations.cli import library_words
-from operations.cli.client import Api, ApiError
+from operations.cli.client import Api, ApiError, BrokenError, WrongUsageError
 from operations.cli.commands import (
     actions,
     agents,
@@ -32,16 +40,65 @@ LOCAL_KEY = "local-operator"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-class Tools(click.Group):
-    """The commands; an API error becomes a message and an exit code."""
+HEADER = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
+"""What a header can hold; a line end or a blank at an end is the mark of a copied secret."""
+WHOLE_ADDRESS = re.compile(r"[^@?#\s\x00-\x1f\x7f]+")
+"""An address without a name, a query or a fragment, which would be lost or shown."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except ApiError as error:
-            click.echo(text("cli.error", error=printable(error)), err=True)
-            ctx.exit(error.exit_code)
+
+class Tools(click.Group):
+    """The commands; every failure becomes one line and an exit code."""
+
+    def main(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Run a command, and end this process."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # it may lack characters of the texts
+                stream.reconfigure(errors="backslashreplace")
+        options["standalone_mode"] = False
+        sys.exit(_exit_code(partial(super().main, *arguments, **options)))
+
+
+def _exit_code(run: Callable[[], Any]) -> int:
+    """Run a command; return its exit code, after one line that says why it failed."""
+    output = sys.stdout
+    try:
+        code = run()
+    except click.ClickException as wrong:
+        wrong.show()
+        return wrong.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except SystemExit:
+        if sys.stdout is output:
+            raise
+        # The library has replaced an output that nobody reads.
+        return _failed(_output_lost(os.strerror(EPIPE)))
+    except Exception as error:  # noqa: BLE001 - scripts take 1 for the app's answer
+        return _failed(error)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    """Print why a command failed; return its exit code.
+
+    The text of an error that nobody expected is not shown: it may hold a secret.
+    """
+    if isinstance(error, OSError):
+        error = _output_lost(error.strerror or type(error).__name__)
+    if not isinstance(error, ApiError):
+        place = extract_tb(error.__traceback__)[-1]
+        at = f"{type(error).__name__}, {Path(place.filename).name}:{place.lineno}"
+        error = BrokenError(text("cli.unexpected", error=at))
+    with suppress(OSError):
+        click.echo(text("cli.error", error=printable(error)), err=True)
+    return error.exit_code
+
+
+def _output_lost(why: str) -> ApiError:
+    sys.stdout = None  # the rest of it is not tried again at the end
+    return WrongUsageError(text("cli.no-output", error=why))
 
 
 def _local_url() -> str:
@@ -50,15 +107,27 @@ def _local_url() -> str:
 
 
 def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
-    """Refuse an address to which the key would travel readable for all on its way."""
+    """Refuse an address to which the key would travel readable for all on its way.
+
+    A message does not repeat it: it may hold a password.
+    """
     try:
         address = urlsplit(url)
         _ = address.port
-    except ValueError as fault:
-        raise click.BadParameter(str(fault)) from None
+    except ValueError:
+        raise click.BadParameter(text("cli.no-address")) from None
     if address.scheme != "https" and address.hostname not in LOOPBACK:
         raise click.BadParameter(text("cli.unsafe-url"))
+    if not address.hostname or not WHOLE_ADDRESS.fullmatch(url):
+        raise click.BadParameter(text("cli.no-address"))
     return url
+
+
+def _for_header(_ctx: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """Refuse a secret that no header can hold, without repeating it."""
+    if value is not None and not HEADER.fullmatch(value):
+        raise click.BadParameter(text("cli.no-header"))
+    return value
 
 
 def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - of click
@@ -86,6 +155,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 @click.option(
     "--key",
     envvar="OPERATOR_KEY",
+    callback=_for_header,
     show_default=text("cli.default-key", key=LOCAL_KEY),
     show_envvar=True,
     help=text("cli.option.key"),
@@ -93,6 +163,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 @click.option(
     "--token",
     envvar="OPERATOR_TOKEN",
+    callback=_for_header,
     show_envvar=True,
     help=text("cli.option.token"),
 )

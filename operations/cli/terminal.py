@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from engine.words.catalogue import text
-from operations.cli.client import UnreachableError
+from operations.cli.client import BrokenError, UnreachableError
 
 IN_UTC = "operators.in_utc"
 """Where a command's context keeps that its user wants times in UTC."""
@@ -60,20 +60,29 @@ def zone() -> tzinfo | None:
 
 def in_zone(value: object) -> str:
     """Return the text, printable, with the API's times in the zone in which times are shown."""
-    shown = TIME.sub(lambda found: _short(datetime.fromisoformat(found[0])), printable(value))
+    shown = TIME.sub(_short, printable(value))
     return shown if zone() else CLOCK.sub(_local, shown)
 
 
-def _short(at: datetime) -> str:
-    """Return a time, without its date if that is today's; a `Z` says that it is UTC."""
-    local = at.astimezone(zone())
+def _short(found: re.Match[str]) -> str:
+    """Return a time, without its date if that is today's; a `Z` says that it is UTC.
+
+    Digits that are no time stay as they are: others write such texts.
+    """
+    try:
+        local = datetime.fromisoformat(found[0]).astimezone(zone())
+    except (ValueError, OverflowError):
+        return found[0]
     form = "%H:%M:%S" if local.date() == datetime.now(local.tzinfo).date() else TIME_FORM
     return local.strftime(form) + ("Z" if zone() else "")
 
 
 def _local(found: re.Match[str]) -> str:
-    at = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-    return at.astimezone().strftime(TIME_FORM)
+    try:
+        at = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+        return at.astimezone().strftime(TIME_FORM)
+    except (ValueError, OverflowError):
+        return found[0]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, free: int = 1) -> str:
@@ -137,7 +146,7 @@ def _below(names: Sequence[str], texts: Sequence[str], columns: int) -> Iterator
 
 
 def _wrapped(shown: str, width: int) -> Sequence[str]:
-    return textwrap.wrap(shown, width, break_on_hyphens=False) or [""]
+    return textwrap.wrap(shown, max(width, 1), break_on_hyphens=False) or [""]
 
 
 def as_json(answer: object) -> str:
@@ -148,7 +157,7 @@ def as_json(answer: object) -> str:
 def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | None) -> None:
     """Print the JSON or the text that `draw` returns; repeat it `every` seconds, if given.
 
-    Raises `ApiError`. Where it is repeated, an app that is away is waited for.
+    Raises `ApiError`. Where it is repeated, an app that is away, or that fails, is waited for.
     """
     if every is None:
         click.echo(_drawn(draw, in_json=in_json))
@@ -156,7 +165,7 @@ def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | N
     while True:
         try:
             shown = _drawn(draw, in_json=in_json)
-        except UnreachableError as away:
+        except (UnreachableError, BrokenError) as away:
             click.echo(text("cli.another-try", why=printable(away), seconds=f"{every:g}"), err=True)
         else:
             click.clear()  # in a terminal only

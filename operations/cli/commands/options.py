@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, TypeVar
 
 import click
@@ -18,6 +19,20 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def _wants_utc(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - of click
     ctx.meta[IN_UTC] = wanted
+
+
+LONGEST_SECONDS = 86_400.0
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; fails for one that is out of range, and for `nan`."""
+        seconds: float = super().convert(value, param, ctx)
+        return seconds if isfinite(seconds) else self.fail(text("cli.no-number"), param, ctx)
 
 
 IN_UTC_OPTION = click.option(
@@ -36,9 +51,24 @@ def printed(command: Command) -> Command:
     return IN_JSON_OPTION(IN_UTC_OPTION(command))
 
 
+def _user() -> str | None:
+    """Return the name of the user; None where this machine has none, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
+
+
+def _named(ctx: click.Context, option: click.Parameter, value: str | None) -> str:
+    if value is None:
+        raise click.MissingParameter(ctx=ctx, param=option)
+    return value
+
+
 OPERATOR = click.option(
     "--operator",
-    default=getpass.getuser,
+    default=_user,
+    callback=_named,
     show_default=text("cli.you"),
     help=text("cli.option.operator"),
 )
@@ -46,7 +76,7 @@ EVERYTHING = click.option("--all", "everything", is_flag=True, help=text("cli.op
 WORKFLOW = click.option("--workflow", help=text("cli.option.workflow"))
 WATCH = click.option(
     "--watch",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(min=0.1, max=LONGEST_SECONDS),
     metavar="SECONDS",
     help=text("cli.option.watch"),
 )
@@ -65,12 +95,12 @@ def given_time(given: str) -> str:
     """
     try:
         time = datetime.fromisoformat(_with_date(given))
-    except ValueError:
+        if time.tzinfo:
+            return given if len(given) > len("10:00:00Z") else time.isoformat()
+        here = time.replace(tzinfo=UTC) if zone() else time.astimezone()
+        return here.astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
         return given
-    if time.tzinfo:
-        return given if len(given) > len("10:00:00Z") else time.isoformat()
-    here = time.replace(tzinfo=UTC) if zone() else time.astimezone()
-    return here.astimezone(UTC).isoformat()
 
 
 def _with_date(given: str) -> str:
@@ -86,7 +116,7 @@ def json_object(given: str | None) -> Json | None:
     """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
     try:
         found = json.loads(given) if given is not None else None
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise click.BadParameter(text("fault.no-json", error=fault)) from None
     if found is not None and not isinstance(found, dict):
         raise click.BadParameter(text("cli.no-object"))

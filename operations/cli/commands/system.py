@@ -7,7 +7,7 @@ from engine.words.catalogue import text
 from operations.cli import formatting
 from operations.cli.check import Check
 from operations.cli.client import Api, Json
-from operations.cli.commands.options import WATCH, printed, signed
+from operations.cli.commands.options import LONGEST_SECONDS, WATCH, Seconds, printed, signed
 from operations.cli.terminal import printable, show
 
 
@@ -36,7 +36,13 @@ def run(api: Api, /, *, name: str, **body: str) -> None:
 
 
 @click.command(help=text("cli.command.check"))
-@click.option("--patience", default=180.0, show_default=True, help=text("cli.option.patience"))
+@click.option(
+    "--patience",
+    type=Seconds(min=0, max=LONGEST_SECONDS),
+    default=180.0,
+    show_default=True,
+    help=text("cli.option.patience"),
+)
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
     """Check a deployment."""

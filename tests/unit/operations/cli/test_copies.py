@@ -232,4 +232,4 @@ def test_the_commands_copy_and_restore(file, tmp_path, monkeypatch):
     ran = run(empty, "restore", str(file), "--erased", str(erased))
     assert ran.stdout == f"{file}: 1 orders, 0 lines left out, 2 erased again\n"
     assert "No such order is recorded" in ran.stderr
-    assert run(empty, "restore", str(file), "--erased", str(tmp_path / "none")).exit_code == 1
+    assert run(empty, "restore", str(file), "--erased", str(tmp_path / "none")).exit_code == 2
