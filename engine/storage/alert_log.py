@@ -142,18 +142,23 @@ class AlertLog:
             after = stored[-1].key
         return found
 
-    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> bool:
-        """Acknowledge an alert, unless it is acknowledged; return whether the alert exists."""
-        stored = await self._table.get(PARTITION, key)
-        if stored is None:
-            return False
-        known = columns_of(stored)
-        if "AcknowledgedBy" not in known:
-            taken = known | ACKNOWLEDGED.columns(acknowledgement)
-            # A conflict means that another operator was first: alerts have no other changes.
+    async def acknowledge(self, key: str, word: Acknowledgement) -> Acknowledgement | None:
+        """Acknowledge an alert, unless it is acknowledged; return the acknowledgement that stands.
+
+        None means that there is no such alert. Raises `ConflictError`.
+        """
+        for _ in range(CONFLICTS):  # another operator, or an event of the alert's condition
+            stored = await self._table.get(PARTITION, key)
+            if stored is None:
+                return None
+            known = columns_of(stored)
+            if "AcknowledgedBy" in known:
+                return ACKNOWLEDGED.record(known)
+            taken = known | ACKNOWLEDGED.columns(word)
             with suppress(ConflictError):
                 await self._table.submit(PARTITION, [Replace(key, taken, stored.etag)])
-        return True
+                return word
+        raise ConflictError
 
     async def remove_before(self, time: datetime, most: int) -> int:
         """Remove up to `most` of the alerts that are older; return how many there were.

@@ -25,13 +25,13 @@ from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.alert_log import AlertLog
 from operations.api.outbox import OutboxReader, WorkIndexReading
-from operations.api.requests import AlertsPage, Key, OperatorRequest
+from operations.api.requests import NEWEST, AlertsPage, CausesPage, Key, OperatorRequest
 from operations.api.views import cut
 
 log = logging.getLogger(__name__)
 
 MAX_GROUPED = 1000
-"""Number of the newest alerts that are grouped by cause."""
+"""Number of alerts that one page groups by cause."""
 
 
 class AlertView(View):
@@ -94,9 +94,11 @@ class CauseView(View):
 
 
 class CauseList(View):
-    """The causes of the newest alerts, those with the most open alerts first."""
+    """The causes of one page of alerts, newest first; those with the most open alerts first."""
 
     causes: list[CauseView]
+    continuation: str | None = None
+    """Where the older alerts begin; null if there are none."""
 
 
 class AcknowledgeRequest(OperatorRequest):
@@ -107,9 +109,12 @@ class AcknowledgeRequest(OperatorRequest):
 
 
 class Acknowledged(View):
-    """The alerts that were acknowledged, and the unknown ones."""
+    """What became of the alerts."""
 
     acknowledged: list[str]
+    """Those that the operator has acknowledged, now or before."""
+    by_others: list[str]
+    """Those that another operator had acknowledged before."""
     unknown: list[str]
 
 
@@ -222,21 +227,25 @@ class AlertService:
         views = [alert_view(alert, closed=alert.key in closed) for alert in alerts]
         return AlertList(alerts=views, continuation=continuation)
 
-    async def causes(self) -> CauseList:
-        """Group the newest alerts by their cause."""
-        alerts = await self.alert_log.newest(MAX_GROUPED)
-        return CauseList(causes=causes(alerts, await self._closed(alerts)))
+    async def causes(self, page: CausesPage = NEWEST) -> CauseList:
+        """Group the newest alerts by their cause, or those of an older page."""
+        found = await self.alert_log.newest(MAX_GROUPED + 1, page.continuation or "")
+        alerts, continuation = cut(found, MAX_GROUPED, lambda alert: alert.key)
+        grouped = causes(alerts, await self._closed(alerts))
+        return CauseList(causes=grouped, continuation=continuation)
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
         """Take alerts upon yourself; the first operator who does stays."""
         word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
         keys = list(dict.fromkeys(request.alerts))
         outcomes = await run_all(self.alert_log.acknowledge(key, word) for key in keys)
-        known = dict(zip(keys, outcomes, strict=True))
-        log.info("operators.alerts_acknowledged", extra={"count": sum(known.values())})
+        by = {key: stands.by for key, stands in zip(keys, outcomes, strict=True) if stands}
+        own = [key for key in keys if by.get(key) == request.operator]
+        log.info("operators.alerts_acknowledged", extra={"count": len(own)})
         return Acknowledged(
-            acknowledged=[key for key in keys if known[key]],
-            unknown=[key for key in keys if not known[key]],
+            acknowledged=own,
+            by_others=[key for key in keys if key in by and key not in own],
+            unknown=[key for key in keys if key not in by],
         )
 
     async def _closed(self, found: Sequence[Alert]) -> Collection[str]:

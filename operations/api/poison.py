@@ -45,7 +45,16 @@ def source_of(dead_letter_source: str | None, queues: Iterable[str]) -> str:
 
 def shown(body: bytes) -> str:
     """Return a body as the API shows it: shortened, out of its base64, what is no text escaped."""
-    return masked(readable(body))[:MAX_CHARACTERS_SHOWN]
+    return _text(body)[:MAX_CHARACTERS_SHOWN]
+
+
+def is_cut(body: bytes) -> bool:
+    """Return whether the API shows the beginning of a body only."""
+    return len(_text(body)) > MAX_CHARACTERS_SHOWN
+
+
+def _text(body: bytes) -> str:
+    return masked(readable(body))
 
 
 class PoisonView(View):
@@ -56,6 +65,8 @@ class PoisonView(View):
     reason: Annotated[str, BeforeValidator(words_of)]
     at: datetime
     body: Annotated[str, BeforeValidator(shown)]
+    cut: Annotated[bool, Field(validation_alias="body"), BeforeValidator(is_cut)]
+    """Whether the message is longer than `body`."""
 
 
 class PoisonList(View):

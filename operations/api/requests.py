@@ -125,12 +125,24 @@ class AuditPage(Page):
     """One page of what operators did to orders."""
 
 
+AlertKey = Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")]
+"""The key of an alert, after which a page begins."""
+
+
 class AlertsPage(Page):
     """One page of the alerts."""
 
-    continuation: (
-        Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")] | None
-    ) = None
+    continuation: AlertKey | None = None
+
+
+class CausesPage(Parameters):
+    """One page of the alerts, grouped by their cause."""
+
+    continuation: AlertKey | None = None
+    """The value from the previous page; without it, the newest alerts are grouped."""
+
+
+NEWEST = CausesPage()
 
 
 class PoisonPage(Page):

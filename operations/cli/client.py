@@ -86,12 +86,20 @@ class Api:
 
     def every(self, path: str, items: str, *, first_only: bool, **query: Any) -> Json:
         """Return all pages of a list as one, or only the first."""
-        page = self.get(path, **query)
+        pages = self.pages(path, **query)
+        page = next(pages)
         found = list(page[items])
-        while page["continuation"] and not first_only:
-            page = self.get(path, continuation=page["continuation"], **query)
+        for page in () if first_only else pages:
             found += page[items]
         return {**page, items: found}
+
+    def pages(self, *path: str, **query: Any) -> Iterator[Json]:
+        """Yield the pages of a list."""
+        page = self.get(*path, **query)
+        yield page
+        while page["continuation"]:
+            page = self.get(*path, continuation=page["continuation"], **query)
+            yield page
 
     def bulk_pages(self, body: Mapping[str, Any]) -> Iterator[Json]:
         """Carry out a bulk action page by page, all up to the time that the first page returns."""

@@ -106,21 +106,25 @@ class Copier:
             restored += answer["restored"] + answer["present"]
             refused += [f"{refusal['what']}: {refusal['why']}" for refusal in answer["refused"]]
             self.say(f"{restored} orders")
-        for order_id in erased:
-            self._erase(order_id)
+        erased_again = sum(map(self._erase, erased))
         if refused and not leave_out:
             raise ApiError(_not_ended(refused))
         self._post("restore", copy, "end", body=self.signature)
-        return f"{restored} orders, {len(refused)} lines left out, {len(erased)} erased again"
+        return f"{restored} orders, {len(refused)} lines left out, {erased_again} erased again"
 
-    def _erase(self, order_id: str) -> None:
-        """Erase an order that was erased before; one that is not there, or is erased, is fine."""
+    def _erase(self, order_id: str) -> bool:
+        """Erase an order that was erased before, and return whether there was something to erase.
+
+        One that is not there, or is erased already, is fine.
+        """
         try:
             self._post("orders", order_id, "erase", body=self.signature)
         except ApiError as error:
             if error.exit_code != ApiError.exit_code:
                 raise
             self.say(f"{order_id}: {error}")
+            return False
+        return True
 
     def _post(self, *path: str, body: Mapping[str, object]) -> Json:
         """Call the app, again and again for a while if it is away."""

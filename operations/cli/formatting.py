@@ -129,6 +129,8 @@ def bulk_text(summary: Json, *, go: bool) -> str:
     )
     waiting = [text("cli.bulk.waiting", order=order_id) for order_id in summary["stillWaiting"]]
     again = text("cli.bulk.again", until=summary["until"]) if refused else ""
+    if not summary["complete"]:
+        again = text("cli.bulk.rest", until=summary["until"])
     return "\n".join([*refused, *waiting, f"{counts}{again}"])
 
 
@@ -169,14 +171,13 @@ def _beginning(body: object) -> str:
     return shown if len(shown) <= MAX_BODY else text("cli.cut", beginning=shown[:MAX_BODY])
 
 
-def out_of_reach(messages: Iterable[Json], unreadable: Iterable[str]) -> str:
+def out_of_reach(messages: Iterable[Json], unreadable: Iterable[str]) -> list[str]:
     """Return what may still name a customer after an erasure, with the commands to look at it."""
     dropped = [
         text("cli.names-customer", queue=message["queue"], id=message["id"]) for message in messages
     ]
     orders = [text("cli.unreadable-order", order=order_id) for order_id in unreadable]
-    waiting = text("cli.not-looked-at")
-    return "\n".join([*map(printable, dropped), *map(printable, orders), waiting])
+    return [printable(line) for line in (*dropped, *orders)]
 
 
 def overview_text(answer: Json) -> str:
@@ -232,6 +233,13 @@ def _agent_text(agent: Json) -> str:
 
 def _paused_text(paused: Json) -> str:
     return text("cli.agent.paused", by=paused["by"], until=paused["until"], note=paused["because"])
+
+
+def causes_text(answer: Json) -> str:
+    """Return the causes of alerts, with a hint if there are older alerts."""
+    looked_at = sum(cause["count"] for cause in answer["causes"])
+    more = text("cli.more-alerts", alerts=looked_at) if answer["continuation"] else None
+    return "\n".join(filter(None, (causes_table(answer["causes"]), more)))
 
 
 def causes_table(found: Iterable[Json]) -> str:

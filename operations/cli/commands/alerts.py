@@ -1,8 +1,12 @@
 """Commands on alerts."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
 import click
 
 from engine.words.catalogue import text
+from engine.words.values import one_of
 from operations.cli import formatting
 from operations.cli.client import Api, ApiError, Json
 from operations.cli.commands.options import EVERYTHING, WATCH, printed, signed
@@ -26,17 +30,45 @@ def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: floa
 
 
 @click.command(help=text("cli.command.causes"))
+@EVERYTHING
 @printed
 @WATCH
 @click.pass_obj
-def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
-    """Group the newest alerts by their cause."""
+def causes(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
+    """Group the newest alerts by their cause, or all alerts."""
 
     def draw() -> tuple[Json, str]:
-        answer = api.get("alerts", "causes")
-        return answer, formatting.causes_table(answer["causes"])
+        pages = api.pages("alerts", "causes")
+        answer = next(pages)
+        for page in pages if everything else ():
+            answer = {**page, "causes": _together([*answer["causes"], *page["causes"]])}
+        return answer, formatting.causes_text(answer)
 
     show(draw, in_json=in_json, every=watch)
+
+
+def _together(found: Iterable[Json]) -> list[Json]:
+    """Return the causes of newer and older alerts, each cause once, most open alerts first."""
+    groups: dict[tuple[str, ...], Json] = {}
+    for cause in found:
+        name = (cause["type"], cause["step"], _name(cause))
+        newer = groups.get(name)
+        groups[name] = _sum(newer, cause) if newer else cause
+    return sorted(groups.values(), key=lambda cause: (cause["open"], cause["count"]), reverse=True)
+
+
+def _sum(newer: Json, older: Json) -> Json:
+    return newer | {
+        "first": min(newer["first"], older["first"]),
+        "last": max(newer["last"], older["last"]),
+        **{
+            name: newer[name] + older[name] for name in ("count", "open", "unacknowledged", "taken")
+        },
+    }
+
+
+def _name(cause: Json) -> str:
+    return str(cause["cause"] or cause["reason"])
 
 
 @click.command(help=text("cli.command.acknowledge"))
@@ -48,19 +80,37 @@ def acknowledge(
     api: Api, *, keys: tuple[str, ...], cause: str | None, operator: str, note: str
 ) -> None:
     """Acknowledge alerts, by their keys or by their cause."""
-    found = api.get("alerts", "causes")["causes"] if cause is not None else []
-    named = list(keys)
-    for alert in found:
-        if cause == (alert["cause"] or alert["reason"]):
-            named += alert["unacknowledged"]
-    if not named:
+    if not keys and cause is None:
+        raise click.UsageError(text("cli.expected", options=one_of(["KEYS", "--cause"])))
+    became: dict[str, list[str]] = {"acknowledged": [], "byOthers": [], "unknown": []}
+    try:
+        for named in _named(api, keys, cause):
+            body = {"operator": operator, "note": note, "alerts": named}
+            answer = api.post("alerts", "acknowledge", body=body)
+            for name in became:
+                became[name] += answer[name]
+    finally:  # what was done before a failure counts too
+        if any(became.values()):
+            click.echo(text("cli.acknowledged", alerts=len(became["acknowledged"])))
+    if not any(became.values()):
         raise ApiError(text("cli.no-alert"))
-    answer = api.post(
-        "alerts", "acknowledge", body={"operator": operator, "note": note, "alerts": named}
-    )
-    click.echo(text("cli.acknowledged", alerts=len(answer["acknowledged"])))
-    if answer["unknown"]:
-        raise ApiError(text("cli.unknown", keys=", ".join(answer["unknown"])))
+    refused = {
+        "cli.by-others": became["byOthers"],
+        "cli.unknown": became["unknown"],
+    }
+    if not_done := [text(key, keys=", ".join(keys)) for key, keys in refused.items() if keys]:
+        raise ApiError("; ".join(not_done))
+
+
+def _named(api: Api, keys: Sequence[str], cause: str | None) -> Iterator[Sequence[str]]:
+    """Yield the keys of the alerts that are meant, as many at a time as one call takes.
+
+    Those of a cause are looked for in all alerts that there are when the command begins.
+    """
+    yield from filter(None, [keys])
+    for page in api.pages("alerts", "causes") if cause is not None else ():
+        same = (group["unacknowledged"] for group in page["causes"] if cause == _name(group))
+        yield from filter(None, [list(chain.from_iterable(same))])
 
 
 COMMANDS = (

@@ -10,7 +10,7 @@ from engine.decisions.operator_actions import ACTIONS, AnyAction
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome
 from engine.words.catalogue import text
 from operations.cli import formatting, terminal
-from operations.cli.client import Api, Json
+from operations.cli.client import Api, ApiError, Json
 from operations.cli.commands.action_help import help_of
 from operations.cli.commands.arguments import body_of, options_of
 from operations.cli.commands.options import WORKFLOW, given_time, printed, signed
@@ -75,27 +75,40 @@ def _command(action: AnyAction) -> click.Command:
             **{name: given.pop(name) for name in ("operator", "note", "until")},
         }
         body["arguments"] = body_of(arguments, given)
-        summary = _carried_out(api, body)
+        summary, stopped = _carried_out(api, body)
+        if stopped and not (go and summary["matching"]):
+            raise stopped
         click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
+        if stopped:
+            raise stopped
+        if summary["refused"]:
+            raise ApiError(text("cli.bulk.not-all", orders=len(summary["refused"])))
 
     act.params += options_of(arguments)
     return act
 
 
-def _carried_out(api: Api, body: Json) -> Json:
-    """Send the request page by page; return what was done in all, and say how far it is."""
+def _carried_out(api: Api, body: Json) -> tuple[Json, ApiError | None]:
+    """Send the request page by page, and say how far it is.
+
+    Return what was done in all, and the error that ended it before the last page.
+    """
     summary: Json = {
         "action": body["action"],
         "until": body["until"],
+        "complete": False,
         **{name: [] for name in LISTS},
     }
-    for page in api.bulk_pages(body):
-        summary["until"] = page["until"]
-        for name in LISTS:
-            summary[name] += page[name]
-        found, done = len(summary["matching"]), len(summary["done"])
-        click.echo(text("cli.bulk.so-far", found=found, done=done), err=True)
-    return summary
+    try:
+        for page in api.bulk_pages(body):
+            summary["until"] = page["until"]
+            for name in LISTS:
+                summary[name] += page[name]
+            found, done = len(summary["matching"]), len(summary["done"])
+            click.echo(text("cli.bulk.so-far", found=found, done=done), err=True)
+    except ApiError as error:
+        return summary, error
+    return summary | {"complete": True}, None
 
 
 for _action in ACTIONS:

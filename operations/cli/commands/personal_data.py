@@ -1,6 +1,7 @@
 """Commands on personal data."""
 
 import json
+from collections.abc import Iterable
 from itertools import chain
 
 import click
@@ -40,29 +41,40 @@ def erase(
     signature = {"operator": operator, "note": note}
     pages = list(api.orders_of(email, signature)) if email else []
     found = [*order_ids, *chain.from_iterable(page["orders"] for page in pages)]
-    outcomes = [_erase(api, order_id, signature, go=go) for order_id in found]
-    refused = [why for why in outcomes if why]
-    click.echo(text("cli.erased" if go else "cli.to-erase", orders=len(found)))
+    if go:
+        not_done = _erase(api, found, signature)
+    else:
+        not_done = []
+        click.echo("\n".join([*found, text("cli.to-erase", orders=len(found))]))
     if email:
         messages = next(api.orders_of(email, signature))["messages"]  # those that are still there
         unreadable = chain.from_iterable(page["unreadable"] for page in pages)
-        click.echo(formatting.out_of_reach(messages, unreadable))
-    if refused:
-        raise ApiError("; ".join(refused))
+        left = formatting.out_of_reach(messages, unreadable)
+        click.echo("\n".join([*left, text("cli.not-looked-at")]))
+        if left and go:
+            not_done.append(text("cli.erased.left", count=len(left)))
+    if not_done:
+        raise ApiError("; ".join(not_done))
 
 
-def _erase(api: Api, order_id: str, signature: Json, *, go: bool) -> str:
-    """Erase the customer's data of one order; return why it was refused, or an empty text."""
-    if not go:
-        click.echo(order_id)
-        return ""
+def _erase(api: Api, order_ids: Iterable[str], signature: Json) -> list[str]:
+    """Erase the customer's data of the orders; return why some of them were refused."""
+    refused: list[str] = []
+    erased = 0
     try:
-        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)))
-    except ApiError as error:
-        if error.exit_code != ApiError.exit_code:
-            raise
-        return f"{order_id}: {error}"
-    return ""
+        for order_id in order_ids:
+            try:
+                done = api.post("orders", order_id, "erase", body=signature)
+            except ApiError as error:
+                if error.exit_code != ApiError.exit_code:
+                    raise
+                refused.append(f"{order_id}: {error}")
+            else:
+                erased += 1
+                click.echo(formatting.acted(done))
+    finally:  # what was erased before a failure counts too
+        click.echo(text("cli.erased", orders=erased))
+    return refused
 
 
 COMMANDS = (

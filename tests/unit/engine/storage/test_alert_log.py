@@ -50,6 +50,33 @@ async def test_who_has_acknowledged_an_alert_stays_when_its_condition_changes():
     assert (alert.acknowledged, alert.event.data["revision"]) == (WORD, 2)
 
 
+async def test_an_alert_is_acknowledged_though_its_condition_changes_meanwhile():
+    """What is told as acknowledged is so; after many conflicts nothing is told (bugs2 53)."""
+    table = of_columns()
+    log = AlertLog(table)
+    await log.record(event(1))
+    (alert,) = await log.newest(10)
+    submit = table.submit
+
+    async def behind(partition, operations):
+        table.submit = submit
+        await AlertLog(table).record(event(2))
+        return await submit(partition, operations)
+
+    with patch.object(table, "submit", behind):
+        assert await log.acknowledge(alert.key, WORD) == WORD
+    (alert,) = await log.newest(10)
+    assert (alert.acknowledged, alert.event) == (WORD, event(2))
+    assert await log.acknowledge(alert.key, replace(WORD, by="ada")) == WORD
+    await log.record(event(1, first=NOW + seconds(3600)))
+    other = next(found for found in await log.newest(10) if found.acknowledged is None)
+    with (
+        patch.object(table, "submit", AsyncMock(side_effect=ConflictError)),
+        pytest.raises(ConflictError),
+    ):
+        await log.acknowledge(other.key, WORD)
+
+
 async def test_two_beginnings_of_a_condition_are_two_alerts():
     """The first one may have been seen to long ago."""
     log = AlertLog(of_columns())

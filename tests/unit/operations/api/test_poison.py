@@ -1,6 +1,7 @@
 """What an operator may do with a poison message."""
 
 from base64 import b64encode
+from dataclasses import replace
 from datetime import timedelta
 
 import azure.functions as func
@@ -166,13 +167,15 @@ async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message
 
 
 def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
-    """Nothing that is shown fails to be JSON, or fills a page."""
+    """Nothing that is shown fails to be JSON, or fills a page; what is cut says so (bugs2 53)."""
     message = PoisonMessage(
         source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000, reason=refusal("r"), at=NOW
     )
     view = PoisonView.model_validate(message).model_dump()
     assert view["body"].startswith("a\\xff\x00xxx")
-    assert len(view["body"]) == 4000
+    assert (len(view["body"]), view["cut"]) == (4000, True)
+    short = PoisonView.model_validate(replace(message, body=b"x" * 4000))
+    assert (len(short.body), short.cut) == (4000, False)
 
 
 @pytest.mark.proves("SUB-4")

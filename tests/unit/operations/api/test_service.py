@@ -24,6 +24,7 @@ from operations.api.bulk import matches
 from operations.api.requests import (
     AlertsPage,
     BulkRequest,
+    CausesPage,
     FindRequest,
     OperatorRequest,
     OrdersPage,
@@ -476,6 +477,42 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     assert cause.first == NOW - seconds(60)
     assert cause.last == NOW - seconds(40)
     assert cause.unacknowledged == [oldest]
+
+
+@pytest.mark.proves("ALR-1")
+async def test_causes_of_a_page_say_that_there_are_older_alerts():
+    """Each alert is on one page, so that an action on a cause reaches all of them (bugs2 53)."""
+    made = app_at()
+    desk, log = made.operations.services.alerts, made.operations.alert_log
+    for number in range(5):
+        data = {"reason": "an older fault" if number == 0 else "customer: Field required"}
+        at = NOW + seconds(number)
+        await log.record(
+            OperatorEvent(event_id=f"e{number}", type="T", subject="s", at=at, data=data)
+        )
+    counts, continuation = [], None
+    with patch("operations.api.alerts.MAX_GROUPED", 2):
+        while not counts or continuation:
+            page = await desk.causes(CausesPage(continuation=continuation))
+            counts.append({cause.reason: cause.count for cause in page.causes})
+            continuation = page.continuation
+    same = {"customer: Field required": 2}
+    assert counts == [same, same, {"an older fault": 1}]
+
+
+@pytest.mark.proves("ALR-1")
+async def test_an_alert_that_somebody_else_has_taken_is_not_told_as_ones_own():
+    """A repeat of one's own is (bugs2 53)."""
+    made = app_at()
+    desk, log = made.operations.services.alerts, made.operations.alert_log
+    await log.record(OperatorEvent(event_id="e", type="T", subject="s", at=NOW, data={}))
+    (alert,) = await log.newest(10)
+    ada = AcknowledgeRequest(alerts=(alert.key,), operator="ada", note="I look")
+    for _ in range(2):
+        known = await desk.acknowledge(ada)
+        assert (known.acknowledged, known.by_others) == ([alert.key], [])
+    known = await desk.acknowledge(AcknowledgeRequest(alerts=(alert.key,), **GRACE))
+    assert (known.acknowledged, known.by_others) == ([], [alert.key])
 
 
 FILTERS = {

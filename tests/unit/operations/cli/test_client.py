@@ -19,7 +19,13 @@ from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.builders import NOW, PAYLOAD, orders, steps
 
-PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "stillWaiting": [], "changed": []}
+PAGES = {
+    "complete": True,
+    "until": "2026-01-31T08:15:00Z",
+    "done": ["b03-1"],
+    "stillWaiting": [],
+    "changed": [],
+}
 
 
 @pytest.fixture(autouse=True)

@@ -189,9 +189,7 @@ def test_a_watched_command_waits_for_an_app_that_is_away(monkeypatch, capsys):
 
 
 def test_what_erasing_cannot_reach_is_listed():
-    """Poison messages that hold the address, orders that nobody can read, and the queue, always."""
-    messages = [{"queue": "order-submissions", "id": "1"}]
-    *lines, queue = out_of_reach(messages, ["b00-1"]).splitlines()
-    assert queue
+    """Poison messages that may hold the address, and orders that nobody can read."""
+    lines = out_of_reach([{"queue": "order-submissions", "id": "1"}], ["b00-1"])
     commands = [line.rpartition(": ")[2] for line in lines]
     assert commands == ["poison drop order-submissions 1", "explain b00-1"]
