@@ -4,7 +4,7 @@ import { sentOf, zone } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { confirm } from "./dialog.js";
 import { argumentsOf, fieldsOf } from "./fields.js";
-import { send } from "./session.js";
+import { ask, send } from "./session.js";
 import { action } from "./words.js";
 
 /** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
@@ -57,15 +57,48 @@ export function resumeAgent(name, place) {
   });
 }
 
-/** Take the alerts of a cause upon oneself. @param {any} cause @param {import("./main.js").Place} place */
+/**
+ * Take the alerts of a cause upon oneself.
+ * @param {any} cause with where the `older` alerts begin, if there are some @param {import("./main.js").Place} place
+ */
 export function take(cause, place) {
   confirm({
     title: text("console.parts.take"),
-    effect: text("console.act.take", { count: cause.unacknowledged.length }),
-    run: async ({ operator, note }) => {
-      await send("/api/operator/alerts/acknowledge", { operator, note, alerts: cause.unacknowledged });
-      place.say(text("console.act.taken"));
+    effect: text(cause.older ? "console.act.take-older" : "console.act.take", { count: cause.unacknowledged.length }),
+    run: async ({ operator, note }, progress) => {
+      const { taken, others } = await takeAll(cause, { operator, note }, (count) =>
+        progress(text("console.act.taken", { count })),
+      );
+      const key = others ? "console.act.taken-others" : "console.act.taken";
+      place.say(text(key, { count: taken, others }));
     },
     after: place.again,
   });
+}
+
+/** Alerts of the same cause, on a page of older alerts. */
+const sameAs =
+  ({ type, step, cause, reason }) =>
+  (other) =>
+    other.type === type && other.step === step && (other.cause || other.reason) === (cause || reason);
+
+/**
+ * Take the alerts that are shown, and then those of older pages; tell how many that are.
+ * @param {any} cause @param {{operator: string, note: string}} signature @param {(count: number) => void} progress
+ */
+export async function takeAll(cause, signature, progress) {
+  const means = cause.means ?? sameAs(cause);
+  let [keys, continuation, taken, others] = [cause.unacknowledged, cause.older, 0, 0];
+  for (;;) {
+    if (keys.length) {
+      const answer = await send("/api/operator/alerts/acknowledge", { ...signature, alerts: keys });
+      taken += answer.acknowledged.length;
+      others += answer.byOthers.length;
+      progress(taken);
+    }
+    if (!continuation) return { taken, others };
+    const page = await ask(`/api/operator/alerts/causes?continuation=${encodeURIComponent(continuation)}`);
+    keys = page.causes.filter(means).flatMap(({ unacknowledged }) => unacknowledged);
+    continuation = page.continuation;
+  }
 }

@@ -19,14 +19,14 @@ const LISTS = { "orders-waiting": "Pending", "orders-overdue": "Processing", "or
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function alertsPage(place) {
   async function load(signal) {
-    const [{ causes }, { alerts }] = await Promise.all([
+    const [{ causes, continuation: older }, { alerts }] = await Promise.all([
       ask("/api/operator/alerts/causes", { signal }),
       ask(`/api/operator/alerts?limit=${LISTED}`, { signal }),
     ]);
-    return { causes, alerts };
+    return { causes, alerts, older };
   }
 
-  const draw = ({ causes, alerts }) => [
+  const draw = ({ causes, alerts, older }) => [
     h("h1", null, text("console.alerts.title")),
     causes.length === 0 && nothing(text("console.alerts.none"), text("console.alerts.none-hint")),
     causes.length > 0 &&
@@ -37,8 +37,9 @@ export function alertsPage(place) {
         h(
           "ul",
           { class: "cards" },
-          causes.map((group) => cause(group, place)),
+          causes.map((group) => cause({ ...group, older }, place)),
         ),
+        older && h("p", { class: "muted" }, text("console.alerts.older", { count: countOf(causes) })),
       ),
     alerts.length > 0 &&
       h(
@@ -58,6 +59,8 @@ export function alertsPage(place) {
     every: () => EVERY_SECONDS,
   });
 }
+
+const countOf = (causes) => causes.reduce((sum, group) => sum + group.count, 0);
 
 const openOf = (causes) => causes.reduce((sum, group) => sum + group.open, 0);
 

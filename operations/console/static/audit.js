@@ -2,7 +2,7 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { text } from "../../../engine/pages/static/common/words.js";
-import { csv, save } from "./csv.js";
+import { csv, fileOf, save } from "./csv.js";
 import { live } from "./live.js";
 import { at, cell, folded, head, nothing } from "./parts.js";
 import { ask } from "./session.js";
@@ -42,7 +42,11 @@ export function auditPage(place) {
       { class: "buttons" },
       more && h("button", { onClick: () => ((wanted += 1), page.now()) }, text("console.parts.show-more")),
       entries.length > 0 &&
-        h("button", { onClick: () => save("actions.csv", asCsv(entries)) }, text("console.parts.save-csv")),
+        h(
+          "button",
+          { onClick: () => save(fileOf("actions", entries.length, !more && !unreadable.length), asCsv(entries)) },
+          text("console.parts.save-csv"),
+        ),
     ),
   ];
 

@@ -103,12 +103,17 @@ async function run(request, total, progress) {
   const [done, refused, changed] = [[], [], []];
   const stillWaiting = new Set();
   const since = new Date(now()).toISOString();
-  await readPages(request, (page) => {
+  const handled = () => done.length + refused.length + changed.length;
+  const read = (page) => {
     done.push(...page.done);
     refused.push(...page.refused);
     changed.push(...page.changed);
     page.stillWaiting.forEach((id) => stillWaiting.add(id));
-    progress(text("console.bulk.progress", { done: done.length + refused.length + changed.length, all: total }));
+    progress(text("console.bulk.progress", { done: handled(), all: total }));
+  };
+  const problem = await readPages(request, read).catch((fault) => {
+    if (!(fault instanceof Problem) || !handled()) throw fault;
+    return fault; // what was done until then is shown
   });
   const orders = done.filter((id) => !stillWaiting.has(id)); // what waits still has not failed again
   follow({ done: action(request.action).done ?? request.action, orders, since });
@@ -124,6 +129,14 @@ async function run(request, total, progress) {
         text("console.bulk.outcome", { done: done.length, refused: refused.length, changed: changed.length }),
       ),
     ),
+    problem &&
+      h(
+        "div",
+        { class: "note wrong", role: "alert" },
+        h("p", null, problem.message),
+        problem.faults.map((fault) => h("p", null, fault)),
+        h("p", null, text("console.bulk.stopped", { done: handled(), all: total })),
+      ),
     stillWaiting.size > 0 && h("p", null, text("console.bulk.still-waiting", { count: stillWaiting.size })),
     refused.length > 0 &&
       h(

@@ -16,14 +16,15 @@ const [CIRCUIT, ENDED] = ["circuit-open", "OrderProcessing.OrderFailed"];
  * @typedef {{step: string | null, agent?: string | null, cause: string | null, reason: string | null, count: number, first: string | null}} Cause
  * @typedef {{by: string, at: string, note?: string, count: number}} Taken
  * @typedef {{step: string, cause: string, unacknowledged: string[], taken?: Taken[]}} Alerted the alerts of a cause
- * @typedef {{key: string, title: string, agent?: string, until?: string, causes: Cause[], count: number, first: string | null, unacknowledged: string[], taken: Taken[]}} Group
+ * @typedef {{key: string, title: string, agent?: string, until?: string, causes: Cause[], count: number, first: string | null, unacknowledged: string[], taken: Taken[], means: (alert: any) => boolean, older?: string | null}} Group
  */
 
 /**
  * The groups in which causes are told. Those of a service whose circuit is open are one: it explains them all.
- * @param {any} overview @param {Alerted[]} alerts @returns {Group[]}
+ * @param {any} overview @param {Alerted[]} alerts @param {string | null} [older] where the older alerts begin
+ * @returns {Group[]}
  */
-export function groupsOf(overview, alerts) {
+export function groupsOf(overview, alerts, older = null) {
   const open = new Map(openCircuits(overview));
   /** @type {Map<string, Cause[]>} */
   const groups = new Map();
@@ -32,14 +33,15 @@ export function groupsOf(overview, alerts) {
     const key = JSON.stringify(open.has(agent) ? [agent] : [step, agent, name ?? reason]);
     groups.set(key, [...(groups.get(key) ?? []), cause]);
   }
-  const found = [...groups].map(([key, causes]) => group(key, causes, open, alerts));
+  const found = [...groups].map(([key, causes]) => ({ ...group(key, causes, open, alerts), older }));
   return found.sort((one, other) => other.count - one.count);
 }
 
 function group(key, causes, open, alerts) {
   const [{ agent, reason }] = causes;
   const until = open.get(agent);
-  const known = causes.flatMap((cause) => alerts.filter((alert) => isOf(alert, cause)));
+  const means = (alert) => causes.some((cause) => isOf(alert, cause));
+  const known = alerts.filter(means);
   return {
     key,
     title: until
@@ -52,6 +54,7 @@ function group(key, causes, open, alerts) {
     first: causes.map((cause) => cause.first).sort()[0],
     unacknowledged: known.flatMap((alert) => alert.unacknowledged),
     taken: known.flatMap((alert) => alert.taken ?? []),
+    means,
   };
 }
 

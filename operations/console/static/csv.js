@@ -12,6 +12,9 @@ function cell(/** @type {unknown} */ value) {
 /** @param {string[]} names @param {unknown[][]} rows */
 export const csv = (names, rows) => [names, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 
+/** The name of a file, which says so if it does not hold all. @param {string} name @param {number} count @param {boolean} isWhole */
+export const fileOf = (name, count, isWhole) => (isWhole ? `${name}.csv` : `${name}-first-${count}.csv`);
+
 /** Save it under that name. @param {string} name @param {string} text */
 export function save(name, text) {
   const link = document.createElement("a");

@@ -35,10 +35,11 @@ let hour;
 let readAt = 0;
 
 async function load(signal) {
-  const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
+  // First, since the overview shares what it reads.
+  const { causes, continuation: older } = await ask("/api/operator/alerts/causes", { signal });
   const overview = await ask(sinceActing("/api/operator/overview"), { signal });
   if (Date.now() - readAt >= FIGURES_EVERY) [hour, readAt] = [await figures(signal), Date.now()];
-  return { overview, causes, groups: groupsOf(overview, causes), hour };
+  return { overview, causes, groups: groupsOf(overview, causes, older), hour, older };
 }
 
 /** The last hour is for looking at: without it, the page shows the rest. @param {AbortSignal} signal */
@@ -95,7 +96,7 @@ export function sentence(overview, taken = 0) {
   return `${sentence[0].toLocaleUpperCase(LOCALE)}${sentence.slice(1)}.`;
 }
 
-function draw({ overview, causes, groups, hour }, place) {
+function draw({ overview, causes, groups, hour, older }, place) {
   const more = counted(overview, "waitsForOperator").atLeast;
   const others = causes.filter(({ isEnd, unacknowledged }) => !isEnd && unacknowledged.length);
   return [
@@ -111,7 +112,7 @@ function draw({ overview, causes, groups, hour }, place) {
             "ul",
             { class: "cards" },
             groups.map((group, number) => card(group, more, place, number === 0)),
-            others.map((finding) => other(finding, place)),
+            others.map((finding) => other({ ...finding, older }, place)),
           )
         : nothing(text("console.first.none"), text("console.first.none-hint")),
     ),

@@ -12,13 +12,16 @@ const EVERY_SECONDS = 10;
 const CHANGED = "followed-changed";
 const MOST = 2000;
 
-/** @typedef {{done: string, orders: string[], since: string}} Followed what was done to which orders, and since when */
+/** @typedef {{done: string, orders: string[], since: string, all?: number}} Followed what was done to which orders, and since when; `all` are how many, where not all are followed */
 /** @typedef {{failed: string[], underWay: string[], over: string[], mayBeOpen: boolean}} Became read after the action */
 
 /** Follow these orders, in place of others. @param {Followed} followed */
 export function follow(followed) {
   if (!followed.orders.length) return;
-  sessionStorage.setItem(KEPT, JSON.stringify({ ...followed, orders: followed.orders.slice(0, MOST) }));
+  sessionStorage.setItem(
+    KEPT,
+    JSON.stringify({ ...followed, orders: followed.orders.slice(0, MOST), all: followed.orders.length }),
+  );
   dispatchEvent(new Event(CHANGED));
 }
 
@@ -26,13 +29,14 @@ export function follow(followed) {
 const kept = () => JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
 
 /** What became of them, in words. @param {Followed} followed @param {Became} became */
-export function words({ done, orders }, { failed, underWay, over, mayBeOpen }) {
+export function words({ done, orders, all = orders.length }, { failed, underWay, over, mayBeOpen }) {
   const parts = [
     over.length && text(mayBeOpen ? "console.followed.maybe-over" : "console.followed.over", { count: over.length }),
     underWay.length && text("console.followed.under-way", { count: underWay.length }),
     failed.length && text("console.followed.failed", { count: failed.length }),
   ].filter(Boolean);
-  return text("console.followed.all", { count: orders.length, done, became: parts.join(", ") });
+  const key = all > orders.length ? "console.followed.first" : "console.followed.all";
+  return text(key, { count: orders.length, all, done, became: parts.join(", ") });
 }
 
 /** Whether no later answer can differ but by a new failure. @param {Became} became */

@@ -4,7 +4,7 @@ import { h } from "../../../engine/pages/static/common/dom.js";
 import { sentOf, typedOf } from "../../../engine/pages/static/common/time.js";
 import { text } from "../../../engine/pages/static/common/words.js";
 import { bulkButtons, canMean } from "./bulk.js";
-import { save } from "./csv.js";
+import { fileOf, save } from "./csv.js";
 import { differences, matching, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, nothing } from "./parts.js";
@@ -83,7 +83,11 @@ export function listPage(place, query) {
         { class: "buttons" },
         more && h("button", { onClick: () => ((wanted += 1), page.now()) }, text("console.parts.show-more")),
         orders.length > 0 &&
-          h("button", { onClick: () => save("orders.csv", asCsv(orders)) }, text("console.parts.save-csv")),
+          h(
+            "button",
+            { onClick: () => save(fileOf("orders", orders.length, !more), asCsv(orders)) },
+            text("console.parts.save-csv"),
+          ),
       ),
       h(
         "p",

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { beforeEach, test } from "node:test";
 
 import { asCsv as asActions, table } from "../static/audit.js";
-import { csv } from "../static/csv.js";
+import { csv, fileOf } from "../static/csv.js";
 import { asCsv } from "../static/rows.js";
 import { know } from "../static/words.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
@@ -24,6 +24,11 @@ test("a cell that begins like a formula is none (bugs2 52)", () => {
 
 test("quotes in a cell are doubled, and nothing is an empty cell", () => {
   assert.equal(csv(["a", "b"], [['say "no"', null]]), `"a","b"\r\n"say ""no""",""\r\n`);
+});
+
+test("a file that does not hold all says so in its name (bugs 14)", () => {
+  assert.equal(fileOf("orders", 200, true), "orders.csv");
+  assert.equal(fileOf("orders", 200, false), "orders-first-200.csv");
 });
 
 test("orders are saved with id, state, step, cause, reason and times", () => {

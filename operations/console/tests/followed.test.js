@@ -58,5 +58,9 @@ test("orders are followed through a reload, as many as the app takes, and nobody
   follow(followed(0));
   assert.equal(sessionStorage.getItem("followed"), null);
   follow(followed(2500));
-  assert.equal(JSON.parse(sessionStorage.getItem("followed") ?? "").orders.length, 2000);
+  const kept = JSON.parse(sessionStorage.getItem("followed") ?? "");
+  assert.equal(kept.orders.length, 2000);
+  const over = text("console.followed.over", { count: 2000 });
+  const facts = { count: 2000, all: 2500, done: "resubmitted", became: over };
+  assert.equal(words(kept, became(2000, 0, 0)), text("console.followed.first", facts)); // bugs2 53
 });
