@@ -97,7 +97,7 @@ class Api:
         """Yield the pages of a list."""
         page = self.get(*path, **query)
         yield page
-        while page["continuation"]:
+        while page.get("continuation"):  # an older app groups causes without it
             page = self.get(*path, continuation=page["continuation"], **query)
             yield page
 

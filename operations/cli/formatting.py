@@ -238,7 +238,7 @@ def _paused_text(paused: Json) -> str:
 def causes_text(answer: Json) -> str:
     """Return the causes of alerts, with a hint if there are older alerts."""
     looked_at = sum(cause["count"] for cause in answer["causes"])
-    more = text("cli.more-alerts", alerts=looked_at) if answer["continuation"] else None
+    more = text("cli.more-alerts", alerts=looked_at) if answer.get("continuation") else None
     return "\n".join(filter(None, (causes_table(answer["causes"]), more)))
 
 
