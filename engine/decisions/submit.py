@@ -81,4 +81,5 @@ def is_same(recorded: Order, sent: Order, payload: Payload) -> bool:
     is_erased = recorded.payload == payload.erased(recorded.payload)
     content = payload.erased(sent.payload) if is_erased else sent.payload
     # An operator may have changed the priority since, but not the digest.
-    return recorded.payload == content and recorded.submission_digest == sent.submission_digest
+    is_same_content = payload.text(recorded.payload) == payload.text(content)
+    return is_same_content and recorded.submission_digest == sent.submission_digest

@@ -16,6 +16,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Form
 from engine.declarations.workflow import DeclarationError, StepDefaults, Workflows
 from engine.domain import backoff
+from engine.domain.digests import canonical_text
 from engine.domain.errors import InputFault, InvalidError, as_one
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
@@ -64,6 +65,8 @@ class Payload:
     """Returns whether the order belongs to the person whom an operator looks for."""
     keys: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
     """Returns the values by which the business names the order; they are never personal."""
+    text: Callable[[Mapping[str, Any]], str] = canonical_text
+    """Returns a text that payloads of the same content have in common, erased ones too."""
 
     def hidden(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the payload as operators see it: personal data is hidden, unless it is erased."""

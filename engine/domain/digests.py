@@ -14,8 +14,12 @@ def digest_of(value: Any) -> str:
 
     As in JSON, the order of names and the form of a number make no difference, but true is not 1.
     """
-    text = json.dumps(_canonical(value), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
+    return hashlib.sha256(canonical_text(value).encode()).hexdigest()[:LENGTH]
+
+
+def canonical_text(value: Any) -> str:
+    """Return the one text that all forms of a JSON value have in common, as `digest_of` does."""
+    return json.dumps(_canonical(value), sort_keys=True)
 
 
 def _canonical(value: Any) -> Any:

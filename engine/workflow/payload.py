@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from engine.declarations.business import Payload
+from engine.domain.contents import content_text
 from engine.domain.messages import decode, json_text
 from engine.domain.personal_data import names_person, texts_in
 from engine.domain.submitted_order import ERASED
@@ -34,6 +35,7 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
             mark.owns and names_person(value, email) for mark, value in _marked([model], payload)
         ),
         keys=lambda payload: _keys([model], payload),
+        text=partial(content_text, model),
     )
 
 
