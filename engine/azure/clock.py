@@ -7,7 +7,7 @@ from functools import partial
 
 from ulid import ULID
 
-from engine.domain.keys import buckets
+from engine.domain.keys import CROCKFORD, buckets, with_check
 
 utc_now = partial(datetime.now, UTC)
 """Returns the current time, aware and in UTC."""
@@ -20,9 +20,18 @@ new_callback_token = partial(secrets.token_urlsafe, 16)
 
 
 def order_ids(bucket_count: int) -> Callable[[], str]:
-    """Return a function that makes order ids, `b<NN>-<ULID>`, spread over this many buckets."""
+    """Return a function that makes order ids, `b<NN>-<ULID>`, spread over this many buckets.
+
+    The last characters of an id check the others.
+    """
     names = buckets(bucket_count)
-    return lambda: f"{secrets.choice(names)}-{ULID()}"
+
+    def new_order_id() -> str:
+        # Of one millisecond, ULIDs differ in their last characters alone, which the check replaces.
+        time, rest = str(ULID())[:10], "".join(secrets.choice(CROCKFORD) for _ in range(16))
+        return with_check(f"{secrets.choice(names)}-{time}{rest}")
+
+    return new_order_id
 
 
 def order_time(order_id: str) -> datetime:

@@ -1,24 +1,22 @@
 """Puts an order onto the submission queue of the running stack, as a trusted submitter does."""
 
-import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from azure.storage.queue.aio import QueueClient
-from ulid import ULID
 
-from engine.domain.keys import buckets
+from engine.azure.clock import order_ids
 from engine.domain.messages import Submission
 from functions_alone.connections import storage_connection_string
 from functions_alone.ports import Ports
 
-BUCKETS = 8
+new_order_id = order_ids(8)
 
 
 async def submit(ports: Ports, payload: Mapping[str, Any], workflow: str | None) -> str:
     """Submit an order, whatever its business will say of it, and return its id."""
-    order_id = f"{secrets.choice(buckets(BUCKETS))}-{ULID()}"
+    order_id = new_order_id()
     message = Submission.model_validate(
         {
             **payload,

@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from engine.domain.keys import made_at, newest_first, sortable, time_of
+from engine.azure.clock import order_ids
+from engine.domain.keys import ORDER_ID as ORDER_IDS
+from engine.domain.keys import is_checked, made_at, newest_first, sortable, time_of, with_check
 from tests.support.builders import NOW, ORDER_ID
 
 TIMES = [
@@ -59,7 +61,27 @@ def test_an_id_that_was_made_at_no_time_is_shown_without_one(order_id):
     assert made_at(order_id) is None
 
 
+def test_an_id_of_this_app_is_known_by_its_check_characters():
+    """Newcomer B4: another one was never made here, whatever it looks like."""
+    made = with_check(ORDER_ID)
+    assert (made[:-4], with_check(made)) == (ORDER_ID[:-4], made)
+    assert ORDER_IDS.fullmatch(made)
+    assert is_checked(made)
+    other = "b01" if made.startswith("b00") else "b00"
+    for wrong in ("", ORDER_ID, made[1:], made.lower(), f"{other}{made[3:]}", f"{made[:-1]}U"):
+        assert not is_checked(wrong)
+    assert not is_checked(with_check("b00-7" + "Z" * 25))
+
+
 def test_an_id_says_when_it_was_made():
     made = made_at("b00-01KB0Z6Y3D8QF5N7V2XWJ4T9RM")
     assert made is not None
     assert made.year == 2025
+
+
+def test_many_ids_of_one_moment_are_different():
+    """Each ends with check characters, and is as hard to guess as the others."""
+    new_order_id = order_ids(1)
+    made = {new_order_id() for _ in range(1000)}
+    assert len(made) == 1000
+    assert all(map(is_checked, made))

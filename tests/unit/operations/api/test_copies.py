@@ -17,6 +17,7 @@ from engine.domain.states import UndoPending
 from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.storage.copies import PAGE, Copies, as_json, from_json
 from engine.storage.poison import Arrival
+from engine.storage.submission_keys import Binding
 from engine.storage.tables import Insert
 from engine.words.history import in_words
 from operations.api.copies import Copied, restored
@@ -43,6 +44,7 @@ REQUEST = OperatorRequest(**GRACE)
 COPY, OTHER = "a" * 32, "b" * 32
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"
+BOUND = Binding(order_id=ORDER_ID, fingerprint="f", offer={"TEA-SENCHA": "14.00"})
 BANK = AgentDefinition(name="payment", offers="payment", address="p", provider="psp", keys_last=DAY)
 FORGETS = replace(scheduler, agents={"payment": BANK})
 LATER = NOW + timedelta(hours=1)
@@ -137,12 +139,12 @@ async def test_a_restored_order_goes_on_to_its_end():
 async def test_customers_keys_alerts_and_unreadable_messages_come_back():
     """A customer who sends an order again after the restoring makes no second one."""
     world = World()
-    await world.app.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await world.app.engine.submission_keys.claim("a key", BOUND)
     await world.poison_store.put("order-submissions", b"{", refusal("no JSON"), Arrival(at=NOW))
     there = later()
     await restore(there, await copied(world))
-    again = await there.app.engine.submission_keys.claim("a key", "b03-another", "what was asked")
-    assert again == (ORDER_ID, "what was asked")
+    other = replace(BOUND, order_id="b03-another")
+    assert await there.app.engine.submission_keys.claim("a key", other) == BOUND
     [message] = await there.poison_store.page("order-submissions", 10)
     assert (message.body, message.at) == (b"{", NOW)
 
@@ -157,7 +159,7 @@ async def test_only_an_empty_store_takes_a_copy():
         await restore(world, lines)
     assert await world.order() == before
     keyed = later()
-    await keyed.app.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await keyed.app.engine.submission_keys.claim("a key", BOUND)
     with is_refused(Code.STORE_NOT_EMPTY):
         await restore(keyed, lines)
 

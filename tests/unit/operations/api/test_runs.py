@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from engine.decisions.operator_actions import RUNS
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
+from engine.storage.submission_keys import Binding
 from engine.storage.sweeps import Sweep
 from operations.api.requests import OperatorRequest
 from operations.api.runs import RunService
@@ -60,7 +61,7 @@ async def test_retention_by_hand_removes_what_is_old():
     """As its timer does."""
     world = World()
     there = app(world.parts, retention_days=1)
-    await there.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await there.engine.submission_keys.claim("a key", Binding(order_id=ORDER_ID))
     world.now += LONG
     await there.operations.services.runs.run("retention", GRACE)
     assert await there.engine.submission_keys.remove_before(world.now) == 0
