@@ -7,19 +7,19 @@ from decimal import Decimal
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError
 
 from engine.declarations.business import is_simulated
+from engine.domain.errors import InvalidError
 from engine.domain.messages import OrderId, Submission
 from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import Mark, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
 from engine.http.models import RequestBody, View
-from engine.http.public_api.rules import ASK_AGAIN_IN, AskAgain
+from engine.http.public_api.rules import ASK_AGAIN_IN, AskAgain, Beginning
 from shop import words
 from shop.business import SHOP, Customer
 from shop.catalogue import BY_SKU, Product
@@ -33,26 +33,11 @@ EXAMPLE: JsonDict = {
 }
 
 
-def _sold(sku: str) -> str:
-    if sku not in BY_SKU:
-        raise PydanticCustomError("not_sold", "there is no such product")
-    return sku
-
-
 class Wish(RequestBody):
     """A product of the shop, and how many of it the customer wants."""
 
-    sku: Annotated[str, AfterValidator(_sold)]
+    sku: str
     quantity: Annotated[int, Field(ge=1, le=1000)]
-
-
-def _below_largest_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
-    prices = (Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes)
-    total = sum(prices, Decimal(0))
-    if total > LARGEST_TOTAL:
-        reason = f"{total} EUR together; an order takes {LARGEST_TOTAL} at most"
-        raise PydanticCustomError("too_much", "{reason}", {"reason": reason})
-    return wishes
 
 
 class Purchase(RequestBody):
@@ -60,11 +45,7 @@ class Purchase(RequestBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
     customer: Customer
-    items: Annotated[
-        tuple[Wish, ...],
-        Field(min_length=1, max_length=50, strict=False),
-        AfterValidator(_below_largest_total),
-    ]
+    items: Annotated[tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False)]
 
 
 class OperatorPurchase(Purchase):
@@ -114,18 +95,43 @@ class ProductList(View):
     products: tuple[Product, ...]
 
 
-def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submission:
-    """Return the message that submits the order, at the shop's prices (SUB-1)."""
+def prices(purchase: Purchase) -> Mapping[str, str]:
+    """Return the prices of the products, by SKU; raises `InvalidError` for what nobody may buy."""
+    unknown = [
+        f"items.{index}.sku: there is no such product"
+        for index, wish in enumerate(purchase.items)
+        if wish.sku not in BY_SKU
+    ]
+    if unknown:
+        raise InvalidError(unknown)
+    found = {wish.sku: BY_SKU[wish.sku].price.amount for wish in purchase.items}
+    total = sum((Decimal(found[wish.sku]) * wish.quantity for wish in purchase.items), Decimal(0))
+    if total > LARGEST_TOTAL:
+        most = f"an order takes {LARGEST_TOTAL} at most"
+        raise InvalidError([f"items: {total} EUR together; {most}"])
+    return found
+
+
+def submission(
+    purchase: Purchase,
+    beginning: Beginning,
+    prices: Mapping[str, str],
+    order_id: str,
+    placed_at: datetime,
+) -> Submission:
+    """Return the message that submits the order, at these prices (SUB-1)."""
     payload: dict[str, Any] = {
         "customer": purchase.customer.model_dump(),
-        "items": [
-            {**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price.amount}
-            for wish in purchase.items
-        ],
+        "items": [{**wish.model_dump(), "unitPrice": prices[wish.sku]} for wish in purchase.items],
     }
     priority = purchase.priority if isinstance(purchase, OperatorPurchase) else Priority.NORMAL
     return Submission(
-        schema_version=1, order_id=order_id, placed_at=placed_at, priority=priority, **payload
+        schema_version=1,
+        order_id=order_id,
+        placed_at=placed_at,
+        not_before=beginning.not_before,
+        priority=priority,
+        **payload,
     )
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from engine.http.public_api.rules import IdempotencyKey, Placed
-from engine.http.public_api.service import CustomerService
+from engine.http.public_api.rules import Beginning, IdempotencyKey, NewOrder, Placed, kind_of
+from engine.http.public_api.service import AT_ONCE, CustomerService
 from shop import rules
 from shop.catalogue import PRODUCTS
 from shop.rules import OperatorPurchase, ProductList, Purchase, Status
@@ -23,15 +23,26 @@ class ShopService:
         """List what the shop sells."""
         return ProductList(products=PRODUCTS)
 
-    async def place(self, purchase: Purchase, key: IdempotencyKey) -> Placed:
-        """Place an order; raises `RefusedError` if the key stands for another one."""
-        return await self.customers.submit(
-            partial(rules.submission, purchase), purchase, key, ORDERS
-        )
+    async def place(
+        self, purchase: Purchase, key: IdempotencyKey, beginning: Beginning = AT_ONCE
+    ) -> Placed:
+        """Place an order; raises `RefusedError` if the key stands for another one.
 
-    async def place_for_customer(self, purchase: OperatorPurchase, key: IdempotencyKey) -> Placed:
+        Raises `InvalidError` if the purchase is not one that the shop takes now.
+        """
+        order = NewOrder(
+            content=purchase,
+            message=partial(rules.submission, purchase, beginning),
+            offer=partial(rules.prices, purchase),
+            kind=kind_of(beginning),
+        )
+        return await self.customers.submit(order, key, ORDERS)
+
+    async def place_for_customer(
+        self, purchase: OperatorPurchase, key: IdempotencyKey, beginning: Beginning = AT_ONCE
+    ) -> Placed:
         """Place an order for a customer, before others if need be; raises as `place` does."""
-        return await self.place(purchase, key)
+        return await self.place(purchase, key, beginning)
 
     async def follow(self, order_id: str) -> Status:
         """Follow an order; raises `UnknownOrderError`.

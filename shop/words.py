@@ -50,6 +50,9 @@ ON_IT = OrderWords(Mark.PROCESSING, "We are on it.", "This page follows your ord
 SLOW = OrderWords(
     Mark.AGAIN, f"{TRYING_AGAIN}.", "Your order is safe. You may close this page and come back."
 )
+LATER = OrderWords(
+    Mark.PENDING, "We begin at the time you chose.", "This page follows your order by itself."
+)
 DONE = OrderWords(
     Mark.PROCESSED, "All done. Your parcel is on its way.", "You need do nothing more."
 )
@@ -119,6 +122,9 @@ def of_order(order: OrderAggregate) -> OrderWords:
             return IN_DOUBT
     if order.has_any(UndoPending, Undoing, Undone):
         return BEING_UNDONE
+    begins = order.submitted.not_before
+    if begins is not None and order.derived.not_before == begins:
+        return LATER
     return SLOW if any(trying_again(order, step) for step in order.steps) else ON_IT
 
 

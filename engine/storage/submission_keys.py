@@ -4,13 +4,17 @@ Each key has a second row that sorts by the time at which the key was bound, so 
 range.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
 from engine.concurrency import run_all
 from engine.domain.keys import sortable
+from engine.domain.messages import json_in, json_text
 from engine.ports import Clock
-from engine.storage.tables import Delete, Table, first
+from engine.storage.tables import Columns, Delete, Table, columns_of, first
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
@@ -21,6 +25,17 @@ MOST = 200
 AT_ONCE = 16
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Binding:
+    """What an `Idempotency-Key` stands for: the message that was made when it was first used."""
+
+    order_id: str
+    fingerprint: str = ""
+    """A digest of what the client sent."""
+    offer: Mapping[str, Any] = field(default_factory=dict)
+    """What the app added to it, such as prices; never personal."""
+
+
 class SubmissionKeys:
     """The orders to which clients' `Idempotency-Key`s are bound."""
 
@@ -28,16 +43,20 @@ class SubmissionKeys:
         self._table = table
         self._clock = clock
 
-    async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
-        """Bind the key to the order unless it is bound; return its order id and fingerprint."""
-        row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        now = self._clock()
-        rows = {
-            row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now},
-            f"{AGE}{sortable(now)}|{row}": {},
-        }
-        bound = await first(self._table, row[:2], rows)
-        return bound["OrderID"], bound["Fingerprint"]
+    async def find(self, key: str) -> Binding | None:
+        """Return what the key is bound to; None if it is not bound."""
+        row = _row_of(key)
+        stored = await self._table.get(row[:2], row)
+        return _binding(columns_of(stored)) if stored else None
+
+    async def claim(self, key: str, binding: Binding) -> Binding:
+        """Bind the key unless it is bound; return what it is bound to."""
+        row, now = _row_of(key), self._clock()
+        columns = {"OrderID": binding.order_id, "Fingerprint": binding.fingerprint, "At": now}
+        if binding.offer:
+            columns["Offer"] = json_text(binding.offer)
+        rows: dict[str, Columns] = {row: columns, f"{AGE}{sortable(now)}|{row}": {}}
+        return _binding(await first(self._table, row[:2], rows))
 
     async def remove_before(self, time: datetime) -> int:
         """Remove keys bound before that time, up to `MOST` per partition; return their number."""
@@ -51,3 +70,15 @@ class SubmissionKeys:
         for part in (keys, ages):  # a key whose removal is cut short is found again
             await self._table.submit_separately(partition, [Delete(key) for key in part])
         return len(old)
+
+
+def _row_of(key: str) -> str:
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _binding(columns: Columns) -> Binding:
+    return Binding(
+        order_id=columns["OrderID"],
+        fingerprint=columns["Fingerprint"],
+        offer=json_in(columns.get("Offer", "{}")),
+    )

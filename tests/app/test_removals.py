@@ -11,7 +11,7 @@ from engine.domain.keys import bucket_of
 from engine.storage.alert_log import AlertLog
 from engine.storage.archive import Archive
 from engine.storage.orders import OrderStore
-from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.submission_keys import Binding, SubmissionKeys
 from engine.storage.tables import entity, stored_form
 from testkit.memory import MemoryTable, of_columns
 from tests.support.builders import NOW, ORDER_ID, orders, seconds, some
@@ -44,7 +44,7 @@ class CutShort(MemoryTable):
 async def with_keys(table):
     keys = SubmissionKeys(table, lambda: NOW)
     for number in range(3):
-        await keys.claim(f"key {number}", ORDER_ID, "print")
+        await keys.claim(f"key {number}", Binding(order_id=ORDER_ID))
     return lambda: keys.remove_before(LATER)
 
 

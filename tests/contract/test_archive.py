@@ -19,7 +19,7 @@ from engine.domain.statuses import Outcome
 from engine.storage import archive, figures
 from engine.storage.figures import Figures
 from engine.storage.poison import Arrival
-from engine.storage.submission_keys import PARTITIONS
+from engine.storage.submission_keys import PARTITIONS, Binding
 from engine.storage.tables import Delete
 from engine.words.history import in_words
 from operations.api.requests import FindRequest, OperatorRequest
@@ -242,6 +242,9 @@ async def test_so_does_one_that_leaves_alerts_poison_or_keys(caplog, monkeypatch
     assert await left_of(kept.made) == (5, 5, 5)
 
 
+FIRST, SECOND = (Binding(order_id=f"order-{number}", fingerprint="p") for number in (1, 2))
+
+
 async def fill(made, at):
     """Seven alerts, poison messages and keys of that time."""
     made.engine.submission_keys._clock = lambda: at
@@ -252,7 +255,7 @@ async def fill(made, at):
         await made.engine.poison_store.put(
             SUBMISSIONS, f"{number}".encode(), refusal("r"), Arrival(at=at)
         )
-        await made.engine.submission_keys.claim(SAME_PARTITION[number], "order", "p")
+        await made.engine.submission_keys.claim(SAME_PARTITION[number], FIRST)
 
 
 async def left_of(made):
@@ -321,13 +324,13 @@ async def test_old_keys_of_customers_are_forgotten_too(made):
     now = made.engine.adapters.clock()
     retention = replace(Kept(made, made.engine.submission_keys).retention, clock=lambda: now)
     key = str(uuid4())
-    assert await made.engine.submission_keys.claim(key, "order-1", "p") == ("order-1", "p")
+    assert await made.engine.submission_keys.claim(key, FIRST) == FIRST
     now += 30 * DAY
     await retention.sweep()
-    assert await made.engine.submission_keys.claim(key, "order-2", "p") == ("order-1", "p")
+    assert await made.engine.submission_keys.claim(key, SECOND) == FIRST
     now += DAY
     await retention.sweep()
-    assert await made.engine.submission_keys.claim(key, "order-2", "p") == ("order-2", "p")
+    assert await made.engine.submission_keys.claim(key, SECOND) == SECOND
 
 
 async def test_a_customer_is_erased_and_the_history_stays(kept):

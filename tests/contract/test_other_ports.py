@@ -31,6 +31,7 @@ from engine.storage.alert_log import AlertLog
 from engine.storage.figures import Durations, Figures
 from engine.storage.outbox import EVENT
 from engine.storage.poison import Arrival
+from engine.storage.submission_keys import Binding
 from engine.storage.sweeps import Sweep
 from engine.storage.tables import Delete, Put, first
 from functions_alone.tests.support.delivered_events import take_events
@@ -128,23 +129,32 @@ async def test_a_submission_key_is_bound_once(made):
     """Of many claims of one key the first stands, whatever the key looks like."""
     key = "k/\\#?\u00e9" * 10
     claims = [
-        made.engine.submission_keys.claim(key, f"order-{number}", f"print-{number}")
+        made.engine.submission_keys.claim(key, bound_to(number, {"price": f"{number}.00"}))
         for number in range(5)
     ]
-    assert len(set(await asyncio.gather(*claims))) == 1
+    assert await made.engine.submission_keys.find(key) is None
+    first, *others = await asyncio.gather(*claims)
+    assert [first] * 4 == others
+    assert await made.engine.submission_keys.find(key) == first
+
+
+def bound_to(number, offer=None):
+    """What a key stands for."""
+    return Binding(order_id=f"order-{number}", fingerprint=f"print-{number}", offer=offer or {})
 
 
 async def test_a_submission_key_is_forgotten_by_its_age(made):
     """Those that were bound before a time, and no others."""
     began, old, young = made.engine.adapters.clock(), str(uuid4()), str(uuid4())
-    await made.engine.submission_keys.claim(old, "order-1", "p")
+    claim = made.engine.submission_keys.claim
+    await claim(old, bound_to(1))
     await made.engine.submission_keys.remove_before(began)
-    assert await made.engine.submission_keys.claim(old, "order-2", "p") == ("order-1", "p")
+    assert await claim(old, bound_to(2)) == bound_to(1)
     between = made.engine.adapters.clock() + seconds(0.000001)
-    await made.engine.submission_keys.claim(young, "order-3", "p")
+    await claim(young, bound_to(3))
     assert await made.engine.submission_keys.remove_before(between) >= 1
-    assert await made.engine.submission_keys.claim(old, "order-2", "p") == ("order-2", "p")
-    assert await made.engine.submission_keys.claim(young, "order-4", "p") == ("order-3", "p")
+    assert await claim(old, bound_to(2)) == bound_to(2)
+    assert await claim(young, bound_to(4)) == bound_to(3)
 
 
 def effect(key: str, action: str) -> SimulatedEffect:

@@ -3,8 +3,9 @@
 import hmac
 import math
 from collections import Counter
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from operator import not_
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from engine.decisions.operator_actions import cancel_for_customer, why_customer_cannot_cancel
 from engine.decisions.transitions import Transition
 from engine.declarations.business import EndpointDefinition
+from engine.domain.contents import content_text
 from engine.domain.errors import InputFault, InvalidError, UnknownOrderError
 from engine.domain.messages import NotBefore, OrderId, Submission
 from engine.domain.orders import OrderAggregate
@@ -128,15 +130,44 @@ class Cancelled(View):
     retry_after: Annotated[int, AskAgain] = 1
 
 
+def placed(order_id: str, address: str) -> Placed:
+    """Return the answer for an order; `address` is that of the orders."""
+    url = f"{address}/{order_id}"
+    return Placed(order_id=order_id, status_url=url, location=url)
+
+
+Offer = Mapping[str, Any]
+"""What the business adds to an order when it is placed, such as prices."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewOrder:
+    """What somebody orders, as it was sent."""
+
+    content: BaseModel
+    message: Callable[[Offer, str, datetime], Submission]
+    """Makes the message that submits the order: from the offer, its id, and when it was placed."""
+    offer: Callable[[], Offer] = dict
+    """Returns the offer of today; raises `InvalidError` for what nobody may order."""
+    kind: str = ""
+    """All that distinguishes orders of equal content."""
+
+
+def kind_of(beginning: Beginning, workflow: str = "") -> str:
+    """Return what distinguishes orders of equal content: their workflow, and when they begin."""
+    time = beginning.not_before
+    return workflow + (time.astimezone(UTC).isoformat() if time else "")
+
+
 def fingerprint(content: BaseModel, idempotency_key: str, kind: str = "") -> str:
     """Return a digest of what is ordered, to compare orders under one `Idempotency-Key`.
 
     The key, which is stored nowhere, enters into the digest. Without it, the customer could be
-    found by trying. So does the kind: the workflow, where several take the same content, and the
-    time before which the order may not begin.
+    found by trying. So does the kind. Fields at their default do not, so that the digest stays the
+    same when the model gets another optional field.
     """
     key = idempotency_key.encode("utf-8", "surrogatepass")
-    text = kind + content.model_dump_json()
+    text = kind + content_text(type(content), payload_of(content))
     # Not SHA-256: HMAC hashes a long key first, and the store holds the SHA-256 of the key.
     return hmac.digest(key, text.encode(), "sha512").hex()
 

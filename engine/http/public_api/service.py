@@ -2,29 +2,35 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from pydantic import BaseModel
 
+from engine.decisions.actions.cancel import CUSTOMER
 from engine.declarations.business import EndpointDefinition, Payload
 from engine.domain.causes import Cause, Code
-from engine.domain.errors import RefusedError, UnknownOrderError
+from engine.domain.errors import RefusedError, UnknownOrderError, UnreadableRowError
+from engine.domain.keys import is_checked
 from engine.domain.messages import Submission
 from engine.domain.orders import OrderAggregate
 from engine.http.public_api import rules
-from engine.http.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
+from engine.http.public_api.rules import (
+    Beginning,
+    Cancelled,
+    FollowedOrder,
+    IdempotencyKey,
+    NewOrder,
+    Offer,
+    Placed,
+)
 from engine.ports import Clock, TextQueue
-from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.submission_keys import Binding, SubmissionKeys
 from engine.storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = Beginning()
-MakeMessage = Callable[[str, datetime], Submission]
-"""Makes the message that submits the order of this id, placed at this time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,56 +59,69 @@ class CustomerService:
         Raises `InvalidError` with every fault, and `RefusedError` as `submit` does.
         """
         payload = rules.payload_of(content)
-        self.payload.accept(payload)
-        message = partial(rules.submission, endpoint, payload, beginning)
-        kind = f"{endpoint.workflow}{beginning.not_before or ''}"
-        return await self.submit(message, content, key, address, kind)
 
-    async def submit(
-        self,
-        message: MakeMessage,
-        content: BaseModel,
-        key: IdempotencyKey,
-        address: str,
-        kind: str = "",
-    ) -> Placed:
-        """Submit what was ordered; the kind is all that distinguishes orders of equal content.
+        def message(_: Offer, order_id: str, placed_at: datetime) -> Submission:
+            return rules.submission(endpoint, payload, beginning, order_id, placed_at)
 
-        Raises `RefusedError` if the key stands for another order, and `InvalidError` if no queue
-        can hold the message.
+        kind = rules.kind_of(beginning, endpoint.workflow)
+        return await self.submit(
+            NewOrder(content=content, message=message, kind=kind), key, address
+        )
+
+    async def submit(self, order: NewOrder, key: IdempotencyKey, address: str) -> Placed:
+        """Submit what was ordered.
+
+        A key stands for the message that was made first: that is sent again, or nothing once its
+        order is recorded, whatever is offered by then. Raises `RefusedError` if the key stands for
+        another order, and `InvalidError` if nobody may order this now; that binds no key.
         """
-        order_id = self.new_order_id()
-        if key.value is not None:
-            fingerprint = rules.fingerprint(content, key.value, kind)
-            order_id = await self._bind(key.value, order_id, fingerprint)
+        if key.value is None:
+            binding = Binding(order_id=self.new_order_id(), offer=order.offer())
+        else:
+            fingerprint = rules.fingerprint(order.content, key.value, order.kind)
+            found = await self.keys.find(key.value)
+            binding = found or await self._bind(order, key.value, fingerprint)
+            if binding.fingerprint != fingerprint:
+                raise RefusedError(Cause(Code.IDEMPOTENCY_KEY_USED))
+            if found and await self._is_recorded(found.order_id):
+                return rules.placed(found.order_id, address)
         # For a bound key too: the former call may have ended before it sent the message.
-        text = message(order_id, self.placed_at(order_id)).to_json()
+        await self.submissions.put(self._text(order, binding))
+        log.info("customers.order_placed", extra={"order_id": binding.order_id})
+        return rules.placed(binding.order_id, address)
+
+    async def _bind(self, order: NewOrder, key: str, fingerprint: str) -> Binding:
+        """Bind the key to a message that can be sent; return what it is bound to."""
+        order_id, offer = self.new_order_id(), order.offer()
+        binding = Binding(order_id=order_id, fingerprint=fingerprint, offer=offer)
+        self._text(order, binding)
+        return await self.keys.claim(key, binding)
+
+    def _text(self, order: NewOrder, binding: Binding) -> str:
+        """Return the message of an order; raises `InvalidError` if it would be refused later."""
+        placed_at = self.placed_at(binding.order_id)
+        message = order.message(binding.offer, binding.order_id, placed_at)
+        self.payload.accept(message.payload)
+        text = message.to_json()
         rules.check_length(text)
-        await self.submissions.put(text)
-        log.info("customers.order_placed", extra={"order_id": order_id})
-        url = f"{address}/{order_id}"
-        return Placed(order_id=order_id, status_url=url, location=url)
+        return text
 
-    async def _bind(self, key: str, order_id: str, fingerprint: str) -> str:
-        """Return the order id that is bound to the key: the given one, or that of a former call.
-
-        Raises `RefusedError` if the former order had other content.
-        """
-        bound_id, bound_fingerprint = await self.keys.claim(key, order_id, fingerprint)
-        if bound_fingerprint != fingerprint:
-            raise RefusedError(Cause(Code.IDEMPOTENCY_KEY_USED))
-        return bound_id
+    async def _is_recorded(self, order_id: str) -> bool:
+        try:
+            return await self.unit_of_work.store.load(order_id) is not None
+        except UnreadableRowError:
+            return True
 
     async def find(self, order_id: str) -> OrderAggregate | datetime:
         """Return the order; or when it was placed, if it is accepted but not recorded yet.
 
-        Raises `UnknownOrderError`. The id contains the time of the order, so a new order is known
-        before it is recorded.
+        Raises `UnknownOrderError`. The id contains the time of the order and check characters, so a
+        new order is known before it is recorded, unless another system has made its id.
         """
         order = await self.unit_of_work.store.load(order_id)
         if order:
             return order
-        with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
+        if is_checked(order_id):
             placed_at = self.placed_at(order_id)
             if await self._may_be_queued(placed_at):
                 return placed_at
@@ -126,14 +145,25 @@ class CustomerService:
         return rules.followed(found, endpoint)
 
     async def cancel(self, endpoint: EndpointDefinition, order_id: str) -> Cancelled:
-        """Take an order back at its customer's wish.
+        """Take an order back at its customer's wish; to repeat that changes nothing.
 
         Raises `UnknownOrderError`; and `RefusedError` if it is too late, or too early.
         """
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError(Cause(Code.NOT_RECORDED_YET))
-        await self.unit_of_work.run(
-            order_id, lambda order, now: rules.cancelled(order, endpoint, now)
-        )
-        log.info("customers.order_cancelled", extra={"order_id": order_id})
+        try:
+            await self.unit_of_work.run(
+                order_id, lambda order, now: rules.cancelled(order, endpoint, now)
+            )
+            log.info("customers.order_cancelled", extra={"order_id": order_id})
+        except RefusedError as refused:
+            if not await self._was_repeated(order_id, refused.cause):
+                raise
         return Cancelled(order_id=order_id)
+
+    async def _was_repeated(self, order_id: str, why_not: Cause) -> bool:
+        """Whether the customer has cancelled the order before: the first answer may be lost."""
+        if why_not.code is not Code.TAKEN_BACK_ALREADY:
+            return False
+        history = await self.unit_of_work.store.history(order_id)
+        return any(entry.actor == CUSTOMER for entry in history)

@@ -11,8 +11,16 @@ from engine.azure.clock import order_ids, order_time
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import decode
 from engine.domain.states import UnderWay
-from engine.http.public_api.rules import fingerprint
-from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
+from engine.http.public_api.rules import Beginning, fingerprint
+from shop.rules import (
+    LARGEST_TOTAL,
+    OperatorPurchase,
+    Purchase,
+    notice,
+    prices,
+    status,
+    submission,
+)
 from shop.words import SIMULATED, trying_again
 from testkit.memory import in_memory
 from tests.support.apps import app, shop_of
@@ -65,11 +73,17 @@ def of(*quantities):
 
 def test_an_order_has_a_largest_total():
     """However it is spread over lines: nobody orders teapots for millions without being asked."""
-    decode(Purchase, of(500, 10))  # 4998.00
-    with pytest.raises(
-        InvalidError, match=f"items: 5007.80 EUR together; an order takes {LARGEST_TOTAL} at most"
-    ):
-        decode(Purchase, of(500, 11))
+    prices(decode(Purchase, of(500, 10)))  # 4998.00
+    with pytest.raises(InvalidError, match=f"^items: 5007.80 .*{LARGEST_TOTAL}"):
+        prices(decode(Purchase, of(500, 11)))
+
+
+def test_every_product_that_the_shop_does_not_sell_is_named():
+    items = [{"sku": sku, "quantity": 1} for sku in ("TEA-SENCHA", "TEA-ICED", "TEA-HOT")]
+    with pytest.raises(InvalidError) as caught:
+        prices(decode(Purchase, json.dumps(PURCHASE | {"items": items})))
+    places = [fault.partition(":")[0] for fault in caught.value.faults]
+    assert places == ["items.1.sku", "items.2.sku"]
 
 
 @pytest.mark.parametrize("blank", [" ", "\u200b", "\u00a0\ufeff"])
@@ -109,6 +123,14 @@ async def test_an_order_that_is_not_recorded_in_time_is_unknown(age):
         await shop_at(order_time(order_id) + age).follow(order_id)
 
 
+async def test_an_id_that_nobody_has_made_is_no_order():
+    """Newcomer B4: it is of this moment and well-formed, and was accepted nowhere."""
+    order_id = order_ids(1)()
+    other = "0" if order_id[-1] != "0" else "1"
+    with pytest.raises(UnknownOrderError):
+        await shop_at(order_time(order_id)).follow(order_id[:-1] + other)
+
+
 @pytest.mark.parametrize("ulid", ["7" + "Z" * 25, "Z" * 26])
 async def test_a_time_that_nobody_lives_to_see_is_no_order(ulid):
     with pytest.raises(UnknownOrderError):
@@ -136,5 +158,10 @@ def test_only_operators_say_which_order_goes_first():
         decode(Purchase, json.dumps(PURCHASE | {"priority": "high"}))
     urgent = decode(OperatorPurchase, json.dumps(PURCHASE | {"priority": "high"}))
     order_id = order_ids(1)()
-    assert submission(urgent, order_id, NOW).priority == "high"
-    assert submission(decode(Purchase, json.dumps(PURCHASE)), order_id, NOW).priority == "normal"
+    assert made(urgent, order_id).priority == "high"
+    assert made(decode(Purchase, json.dumps(PURCHASE)), order_id).priority == "normal"
+
+
+def made(purchase, order_id):
+    """The message of a purchase."""
+    return submission(purchase, Beginning(), prices(purchase), order_id, NOW)

@@ -1,13 +1,16 @@
 """The shop's calls as they go over HTTP."""
 
 import json
+from dataclasses import replace
 
 import azure.functions as func
 import pytest
 
 from engine.domain.statuses import Outcome
 from engine.runtime.api import http_functions
+from shop.catalogue import BY_SKU, EUR
 from shop.triggers import routes
+from shop.words import LATER
 from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.builders import ORDER_ID, claimed, orders
@@ -29,7 +32,9 @@ class Caller:
     """Calls the shop's functions as the host does."""
 
     def __init__(self):
-        self.customers = app(in_memory()).engine.customers
+        self.engine = app(in_memory()).engine
+        self.customers = self.engine.customers
+        self.queue = self.engine.submission.queue
         bound = func.FunctionApp()
         bound.register_functions(http_functions(routes(self.customers)))
         self.functions = {
@@ -37,19 +42,20 @@ class Caller:
             for function in bound.get_functions()
         }
 
-    async def __call__(self, name, body=b"", headers=None, **path):
+    async def __call__(self, name, body=b"", headers=None, params=None, **path):
         request = func.HttpRequest(
             method="POST" if body else "GET",
             url="http://x/",
             body=body,
             headers=headers or {},
+            params=params or {},
             route_params=path,
         )
         return await self.functions[name](request)
 
-    async def place(self, key, **more):
+    async def place(self, key, name="shop_place_order", params=None, **more):
         body = json.dumps(PURCHASE | more).encode()
-        return await self("shop_place_order", body, {"idempotency-key": key})
+        return await self(name, body, {"idempotency-key": key}, params)
 
     async def follow(self, order, known=""):
         async def load(order_id):
@@ -73,6 +79,53 @@ async def test_a_key_stands_for_one_order_and_one_purchase(call):
     assert (first.status_code, dict(first.headers)) == (202, {"Location": url, "Retry-After": "1"})
     assert (await call.place(KEY)).get_body() == first.get_body()
     assert (await call.place(KEY, items=[{"sku": "POT-GLASS", "quantity": 1}])).status_code == 409
+
+
+def priced(amount):
+    """The shop's products, of which sencha has this price."""
+    sencha = BY_SKU["TEA-SENCHA"]
+    return BY_SKU | {sencha.sku: replace(sencha, price=EUR(amount))}
+
+
+NOW_OTHERWISE = {
+    "dearer": priced("15.00"),
+    "dearer than an order may be": priced("4000.00"),
+    "gone": {sku: product for sku, product in BY_SKU.items() if sku != "TEA-SENCHA"},
+}
+
+
+@pytest.mark.proves("SUB-3", "SUB-8")
+@pytest.mark.parametrize("label", NOW_OTHERWISE)
+async def test_an_order_that_is_sent_again_has_its_first_price(call, monkeypatch, label):
+    """Bugs 3: it makes no order, no alert and no poison message, whatever the shop sells by now."""
+    first = await call.place(KEY)
+    monkeypatch.setattr("shop.rules.BY_SKU", NOW_OTHERWISE[label])
+    assert ((await call.place(KEY)).status_code, len(call.queue.texts)) == (202, 2)
+    assert call.queue.texts[0] == call.queue.texts[1]
+    for text in call.queue.texts:
+        await call.engine.submission.record(text.encode())
+    call.queue.texts.clear()
+    again = await call.place(KEY)
+    assert (again.status_code, again.get_body()) == (202, first.get_body())
+    assert call.queue.texts == []
+    order_id = json.loads(first.get_body())["orderId"]
+    assert len(await call.engine.store.history(order_id)) == 1
+    assert await call.engine.poison_store.page("order-submissions", 10) == []
+
+
+@pytest.mark.proves("SUB-9")
+@pytest.mark.parametrize("name", ["shop_place_order", "shop_place_order_for_customer"])
+async def test_a_purchase_may_name_the_time_before_which_it_does_not_begin(call, name):
+    """Accepted, it is honoured: customers and operators name it alike."""
+    later = {"notBefore": "2026-12-01T07:00:00Z"}
+    placed = await call.place(KEY, name, later)
+    assert placed.status_code == 202
+    assert json.loads(call.queue.texts[0])["notBefore"] == later["notBefore"]
+    assert (await call.place(KEY, name)).status_code == 409
+    assert (await call.place(KEY, name, {"notBefore": "later"})).status_code == 400
+    await call.engine.submission.record(call.queue.texts[0].encode())
+    found = await call("shop_order", orderId=json.loads(placed.get_body())["orderId"])
+    assert json.loads(found.get_body())["line"] == LATER.line
 
 
 GUESSED = {
