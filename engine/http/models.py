@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Parameters(BaseModel):
-    """The parameters of a call beside path and body; others are ignored."""
+    """The parameters of a call beside path and body; of a call that reads, others are ignored."""
 
     model_config = ConfigDict(frozen=True)
     place: ClassVar[Literal["query", "header"]] = "query"

@@ -11,8 +11,9 @@ import azure.functions as func
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from engine.domain.errors import InvalidError
-from engine.domain.messages import faults_of
+from engine.domain.errors import InputFault, InvalidError
+from engine.domain.messages import MAX_FAULTS, MAX_OF_NAME, faults_of
+from engine.domain.texts import plain
 from engine.http.models import Parameters
 from engine.http.openapi import Route, description
 from engine.http.responses import body_of, ok, order_id_of, unless_known
@@ -50,12 +51,29 @@ def _bind(triggers: Functions, route: Route, sign_in: SignIn | None) -> None:
 
 def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]:
     """Yield the call's arguments by its types; raises `InvalidError` or `UnknownOrderError`."""
+    if route.method != "GET":
+        _check_query(route, req)
     for name, body in route.bodies:
         yield name, body_of(req, body)
     for name, parameters in route.takes(Parameters):
         yield name, _read(parameters, req)
     for name, _ in route.takes(str):
         yield name, order_id_of(req) if name == "order_id" else req.route_params[to_camel(name)]
+
+
+KEY_IN_QUERY = {"code", "clientId"}
+"""The names by which Azure's host takes a function key in the query."""
+
+
+def _check_query(route: Route, req: func.HttpRequest) -> None:
+    """Raise `InvalidError` for a parameter that the call would ignore, and act otherwise."""
+    known = set(KEY_IN_QUERY)
+    for _, parameters in route.takes(Parameters):
+        if parameters.place == "query":
+            known |= {field.alias or name for name, field in parameters.model_fields.items()}
+    if unknown := [name for name in req.params if name not in known]:
+        faults = [InputFault(plain(name, MAX_OF_NAME), "extra_forbidden") for name in unknown]
+        raise InvalidError(faults[:MAX_FAULTS])
 
 
 def _read(parameters: type[Parameters], req: func.HttpRequest) -> Parameters:

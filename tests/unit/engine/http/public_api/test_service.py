@@ -7,6 +7,7 @@ from functools import partial
 
 import azure.functions as func
 import pytest
+from pydantic import AwareDatetime
 
 import engine.declarations.business
 import engine.http.public_api.triggers
@@ -15,7 +16,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError
-from engine.domain.statuses import Direction
+from engine.domain.statuses import Direction, Outcome
 from engine.http.openapi import description
 from engine.http.public_api.rules import (
     LARGEST_MESSAGE,
@@ -51,6 +52,13 @@ class Stay(Model):
     guest: Personal[str]
     nights: int = 1
     note: str | None
+    arrival: AwareDatetime | None = None
+
+
+class GrownStay(Stay):
+    """The payload of a later version, with another field that may be left out."""
+
+    pillow: str | None = None
 
 
 class Hotel(Agent):
@@ -63,20 +71,23 @@ class Hotel(Agent):
 hotel = Hotel("hotel")
 
 
-def stays(name, endpoint=None, version=1):
+def stays(name, endpoint=None, version=1, model=Stay):
     """Return a workflow of one step, `book`."""
-    flow = Workflow(name, Stay, endpoint=endpoint, version=version)
+    flow = Workflow(name, model, endpoint=endpoint, version=version)
 
     @flow.step(hotel.book, undo=hotel.cancel)
-    def book(stay: Stay) -> Stay:
+    def book(stay: model) -> Stay:
         """Book the room."""
         return stay
 
     return flow
 
 
+LONGEST = {"nights": 9}
+
+
 def not_for_long(stay):
-    if stay.nights > 9:
+    if stay.nights > LONGEST["nights"]:
         raise InvalidError(["nights: nine at most"])
 
 
@@ -87,15 +98,17 @@ HOTEL = application(
     agents=[hotel],
     check=not_for_long,
 )
+GROWN = application(stays("stay", OrderEndpoint(open=True), model=GrownStay), agents=[hotel])
 GUEST = {"guest": "Ada", "note": None}
+ARRIVAL = {"arrival": "2026-06-01T16:00:00Z"}
 
 
 class Caller:
     """Calls the functions of an app in memory as the host does."""
 
-    def __init__(self, of):
+    def __init__(self, of, parts=None):
         addresses = {agent.name: f"http://{agent.name}" for agent in of.agents}
-        self.app = bootstrap(set_to(addresses=addresses), of, in_memory())
+        self.app = bootstrap(set_to(addresses=addresses), of, parts or in_memory())
         self.bound = [
             function
             for function in functions(self.app).get_functions()
@@ -127,6 +140,17 @@ class Caller:
         _, placed, _ = await self.place(workflow, body, key=None)
         await self.app.engine.submission.record(self.queue.texts[-1].encode())
         return placed["orderId"]
+
+    async def record_all(self):
+        """Have all messages of the queue recorded; return the versions and poison that follow."""
+        ids = set()
+        while self.queue.texts:
+            text = self.queue.texts.pop(0)
+            await self.app.engine.submission.record(text.encode())
+            ids.add(json.loads(text)["orderId"])
+        poison = await self.app.engine.poison_store.page("order-submissions", 10)
+        lines = [await self.app.engine.store.history(order_id) for order_id in ids]
+        return [len(found) for found in lines], len(poison)
 
     async def set_to(self, order_id, moved):
         """Have the order as this function returns it."""
@@ -360,6 +384,90 @@ async def test_a_key_stands_for_one_order_of_one_workflow(hotels):
     assert (await hotels.place("stay", GUEST | {"nights": 2}))[0] == 409
     assert (await hotels.place("long_stay", GUEST))[0] == 409
     assert (await hotels.place("stay", GUEST, key="short"))[0] == 400
+
+
+REPEATS = {
+    "as it was": {},
+    "with a default": {"nights": 1},
+    "a time in another zone": {"arrival": "2026-06-01T18:00:00+02:00"},
+}
+
+
+@pytest.mark.proves("SUB-3", "SUB-8")
+@pytest.mark.parametrize("label", REPEATS)
+async def test_an_order_that_is_sent_again_is_the_same_however_it_is_written(hotels, label):
+    """Bugs 3: it makes no order, no poison and no line of the history; once recorded, nothing at all."""
+    first = await hotels.place("stay", GUEST | ARRIVAL)
+    again = partial(hotels.place, "stay", GUEST | ARRIVAL | REPEATS[label])
+    assert (await again())[:2] == first[:2]
+    assert await hotels.record_all() == ([1], 0)
+    assert (await again())[:2] == first[:2]
+    assert hotels.queue.texts == []
+    other = GUEST | {"arrival": "2026-06-01T18:00:00Z"}
+    assert (await hotels.place("stay", other))[0] == 409
+
+
+async def test_the_same_moment_is_no_other_order(claims):
+    """Bugs 3: it is compared as a time, and not as it was written."""
+    status, placed, _ = await claims.place(notBefore="2026-12-01T07:00:00Z")
+    assert status == 202
+    assert (await claims.place(notBefore="2026-12-01T08:00:00+01:00"))[:2] == (202, placed)
+    assert (await claims.place(notBefore="2026-12-01T08:00:00Z"))[0] == 409
+
+
+async def test_a_model_that_grows_changes_no_order_that_is_sent_again():
+    """Bugs 3: an optional field more in the next version of the app; the first answer was lost."""
+    parts = in_memory()
+    before, after = Caller(HOTEL, parts), Caller(GROWN, parts)
+    status, placed, _ = await before.place("stay", GUEST)
+    assert status == 202
+    for sent in (GUEST, GUEST | {"pillow": None}):
+        assert (await after.place("stay", sent))[:2] == (202, placed)
+    assert (await after.place("stay", GUEST | {"pillow": "hard"}))[0] == 409
+
+
+REFUSED = {
+    "by the queue": {"note": "茶" * 12_000},
+    "by the business": {"nights": 10},
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+async def test_an_order_that_is_refused_binds_no_key(hotels, why):
+    """Engine 21: the same key takes the corrected order."""
+    assert (await hotels.place("stay", GUEST | REFUSED[why]))[0] == 400
+    assert (await hotels.place("stay", GUEST))[0] == 202
+
+
+async def test_a_recorded_order_is_known_again_whatever_is_allowed_by_now(hotels, monkeypatch):
+    """Bugs 3: the business takes no such order any more, but it has this one."""
+    stay = GUEST | {"nights": 2}
+    _, placed, _ = await hotels.place("stay", stay)
+    await hotels.record_all()
+    monkeypatch.setitem(LONGEST, "nights", 1)
+    assert (await hotels.place("stay", stay))[:2] == (202, placed)
+    assert (await hotels.place("stay", stay, key=None))[0] == 400
+
+
+async def test_a_parameter_that_a_call_would_ignore_is_refused(claims):
+    """An order that should begin later would begin at once; the key of the host is known."""
+    status, problem, _ = await claims.place(notbefore="2026-12-01T07:00:00Z", code="key")
+    assert (status, claims.queue.texts) == (400, [])
+    assert [fault.partition(":")[0] for fault in problem["faults"]] == ["notbefore"]
+    assert (await claims.place(code="key"))[0] == 202
+
+
+@pytest.mark.proves("SUB-8")
+async def test_a_cancel_that_is_sent_again_gets_the_same_answer(claims):
+    """Bugs 15: the first answer may be lost; also once everything is taken back."""
+    order_id = await claims.recorded()
+    cancel = partial(claims, "customers_cancel_claim", orderId=order_id)
+    first = await cancel()
+    assert first[0] == 202
+    assert (await cancel())[:2] == first[:2]
+    assert (await claims.app.engine.store.load(order_id)).version == 2
+    await claims.set_to(order_id, partial(orders.in_error, outcome=Outcome.UNDONE))
+    assert (await cancel())[:2] == first[:2]
 
 
 @pytest.mark.proves("SUB-8")
