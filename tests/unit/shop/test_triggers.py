@@ -117,7 +117,7 @@ async def test_an_order_that_is_sent_again_has_its_first_price(call, monkeypatch
 @pytest.mark.parametrize("name", ["shop_place_order", "shop_place_order_for_customer"])
 async def test_a_purchase_may_name_the_time_before_which_it_does_not_begin(call, name):
     """Accepted, it is honoured: customers and operators name it alike."""
-    later = {"notBefore": "2026-12-01T07:00:00Z"}
+    later = {"notBefore": "2099-12-01T07:00:00Z"}
     placed = await call.place(KEY, name, later)
     assert placed.status_code == 202
     assert json.loads(call.queue.texts[0])["notBefore"] == later["notBefore"]
