@@ -36,6 +36,7 @@ from testkit.exploration.for_authors import (
     explore_order,
     silent,
 )
+from testkit.services import warn_of_functions
 from testkit.world import AppWorld
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -73,6 +74,9 @@ class WorkflowTestEnvironment:
         """
         _refuse_unknown(settings)
         _refuse_running_loop()
+        self._simulates_functions = call_functions_with is None
+        if self._simulates_functions:
+            warn_of_functions(business)
         self._world = AppWorld(business, begins, settings, call_functions_with)
         self._finalizer = weakref.finalize(self, self._world.end)
         self._numbers = count(1)
@@ -123,6 +127,8 @@ class WorkflowTestEnvironment:
 
         Raises `DeclarationError` for a business that cannot work.
         """
+        if self._simulates_functions:
+            warn_of_functions(business)
         self._world.upgrade(business)
 
     def explore(
@@ -138,7 +144,7 @@ class WorkflowTestEnvironment:
         callbacks: Collection[str] = (),
         invariant: Callable[[Seen], None] = anything,
         states: float = math.inf,
-        seconds: float = 50.0,
+        seconds: float = 100.0,
         progress: bool | None = None,
     ) -> Coverage:
         """Try every course of events of one order: each crash, loss, doubling and race.

@@ -61,7 +61,7 @@ class Services:
     """The service of each agent of a business.
 
     Operations that are functions of the business are called with `function_settings`; if that is
-    None, they are simulated like all others, and a warning names them.
+    None, they are simulated like all others.
     """
 
     def __init__(
@@ -85,8 +85,6 @@ class Services:
         """Do from now on what another version of the business asks, too."""
         self._services = {**self._services, **simulated(business)}
         self._agents = {**self._agents, **{agent.name: agent for agent in business.agents}}
-        if self._function_settings is None:
-            _warn_of_functions(business)
 
     def by_agent(self) -> Mapping[str, RemoteService]:
         """Return the service of each agent, as the agent calls it."""
@@ -180,13 +178,14 @@ class Services:
         return await simulator.call(agent, request.operation, request.idempotency_key, call)
 
 
-def _warn_of_functions(business: Application) -> None:
+def warn_of_functions(business: Application) -> None:
+    """Warn the test that calls this one's caller of functions that are not called."""
     functions = [f"{agent.name}.{name}" for agent in business.agents for name in agent.code]
     if functions:
         warnings.warn(
             f"functions of the business that are not called, but simulated: {', '.join(functions)}."
             " To call them, give the settings that they read: call_functions_with={...}",
-            stacklevel=6,
+            stacklevel=3,
         )
 
 

@@ -24,7 +24,7 @@ ALERTS = "operator-alerts"
 """The queue to which Event Grid delivers."""
 LAYOUT = Layout(oldest=13, newest=13, remedy="empty the folder with `make clean`")
 """What the data folder holds. Raise both numbers when rows or messages change: no data are converted."""
-ROWS = "13-cc3d63532247d1c5"
+ROWS = "13-1b5879b43ecff13b"
 """The fingerprint of the rows and messages of this layout; `tests/repository/test_layout.py` computes it."""
 
 

@@ -17,6 +17,7 @@ from engine.workflow import (
     Call,
     Model,
     NonRetryable,
+    Nothing,
     Operation,
     Retryable,
     Text,
@@ -382,8 +383,9 @@ def paid_by_functions(calls):
         return Charged(reference="r-1")
 
     @card.activity(Card.refund)
-    async def refund(call: Call, ask: Sum) -> None:
+    async def refund(call: Call, ask: Sum) -> Nothing:
         calls.append((call.step, call.kept(Charged).reference, ask.item))
+        return Nothing()
 
     @flow.step(card.charge, undo=card.refund)
     def pay(sale: Sum) -> Sum:

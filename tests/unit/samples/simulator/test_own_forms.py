@@ -227,7 +227,8 @@ def test_the_key_names_order_and_step_where_the_body_does_not():
 @pytest.mark.proves("AGT-3", "AGT-11", "AGT-12")
 def test_no_fault_leads_to_a_second_effect_at_both_services():
     """Whatever goes wrong once, and an operator resubmits at any moment."""
-    explored = WorkflowTestEnvironment(PARCELS).explore(faults=1, acts=("resubmit",))
+    environment = WorkflowTestEnvironment(PARCELS)
+    explored = environment.explore(faults=1, acts=("resubmit",), seconds=600)
     assert explored.whole
     assert {end for end in explored.ends if "not undone" in end} == set()
 
