@@ -11,7 +11,6 @@ import pytest
 
 from development.settings import app_settings
 from engine.azure.clock import new_callback_token
-from engine.azure.code import CodeService
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
@@ -64,7 +63,7 @@ def stamped(request: Request) -> Work:
 DECLARED = {"answer_within": timedelta(hours=2), "calls_back": True}
 
 
-def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
+def at_the_clerk(declared=DECLARED, **settings):
     """A test environment whose service accepts everything and names no time, and its calls."""
     calls = []
 
@@ -74,16 +73,8 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
 
     clerk = Clerk("clerk", **declared)
     clerk.activity(Clerk.stamp)(later)
-    service = CodeService(
-        agent="clerk",
-        operations=clerk.declaration().code,
-        at_once=10,
-        answer_within=clerk.answer_within,
-        longest_wait=timedelta(minutes=10),
-    )
-    environment = WorkflowTestEnvironment(application(clerks, agents=[clerk]), **settings)
-    simulated = type(environment._world.engine.adapters.services["clerk"])
-    monkeypatch.setattr(simulated, "call", lambda _, *given: service.call(*given))
+    business = application(clerks, agents=[clerk])
+    environment = WorkflowTestEnvironment(business, call_functions_with={}, **settings)
     return environment, calls
 
 
@@ -330,9 +321,9 @@ def test_a_service_answers_over_its_link_while_its_agent_still_waits():
 
 
 @pytest.mark.proves("ANS-6", "AGT-11")
-def test_a_service_that_calls_back_completes_its_step_and_is_not_called_again(monkeypatch):
+def test_a_service_that_calls_back_completes_its_step_and_is_not_called_again():
     """What it had accepted is not in doubt any more, and nothing is asked of it at the end."""
-    environment, calls = at_the_clerk(monkeypatch)
+    environment, calls = at_the_clerk()
     order = environment.submit(ADA)
     step = snapshot(environment, order).step("stamped")
     assert (order.state, step.state) == ("Pending", states.Deferred(step.answer_by))
@@ -349,9 +340,9 @@ def test_a_service_that_calls_back_completes_its_step_and_is_not_called_again(mo
 
 
 @pytest.mark.proves("AGT-11")
-def test_a_service_that_never_calls_back_is_called_when_its_time_is_up(monkeypatch):
+def test_a_service_that_never_calls_back_is_called_when_its_time_is_up():
     """With the same key; from then on each attempt counts."""
-    environment, calls = at_the_clerk(monkeypatch, failure_threshold=1)
+    environment, calls = at_the_clerk(failure_threshold=1)
     order = environment.submit(ADA)
     environment.advance(hours=1, minutes=59)
     assert (order.state, len(calls)) == ("Pending", 1)
@@ -361,9 +352,9 @@ def test_a_service_that_never_calls_back_is_called_when_its_time_is_up(monkeypat
 
 
 @pytest.mark.proves("ANS-8")
-def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatch):
+def test_a_service_of_which_nothing_is_declared_answers_over_its_link():
     """It is called once, and the order is still Processing until the time of its step."""
-    environment, calls = at_the_clerk(monkeypatch, declared={}, step_timeout_seconds=60)
+    environment, calls = at_the_clerk(declared={}, step_timeout_seconds=60)
     order = environment.submit(ADA)
     environment.advance(seconds=50)
     (call,) = calls
@@ -380,11 +371,11 @@ def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatc
 @pytest.mark.proves("ANS-8", "AGT-3")
 @pytest.mark.parametrize(("remembers", "key"), [(True, "stamped:1"), (False, "stamped")])
 def test_a_service_that_refused_over_its_link_is_called_with_a_key_of_the_next_round(
-    monkeypatch, remembers, key
+    remembers, key
 ):
     """If it remembers refusals: it would repeat the one of before, and nothing of it is in doubt."""
     declared = DECLARED | {"remembers_refusals": remembers}
-    environment, calls = at_the_clerk(monkeypatch, declared)
+    environment, calls = at_the_clerk(declared)
     order = environment.submit(ADA)
     assert over(environment, order, "stamped", refusal="no paper") == "recorded"
     step = snapshot(environment, order).step("stamped")
@@ -396,9 +387,9 @@ def test_a_service_that_refused_over_its_link_is_called_with_a_key_of_the_next_r
 
 
 @pytest.mark.proves("ANS-8")
-def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkeypatch):
+def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt():
     """Each attempt counts when the time of its step is up, and has the same key."""
-    environment, calls = at_the_clerk(monkeypatch, declared={}, failure_threshold=2)
+    environment, calls = at_the_clerk(declared={}, failure_threshold=2)
     order = environment.submit(ADA)
     environment.advance(minutes=10)
     step = snapshot(environment, order).step("stamped")
