@@ -111,10 +111,14 @@ async function run(request, total, progress) {
     page.stillWaiting.forEach((id) => stillWaiting.add(id));
     progress(text("console.bulk.progress", { done: handled(), all: total }));
   };
-  const problem = await readPages(request, read).catch((fault) => {
-    if (!(fault instanceof Problem) || !handled()) throw fault;
-    return fault; // what was done until then is shown
-  });
+  /** @type {Problem | null} */
+  const problem = await readPages(request, read).then(
+    () => null,
+    (fault) => {
+      if (!(fault instanceof Problem) || !handled()) throw fault;
+      return fault; // what was done until then is shown
+    },
+  );
   const orders = done.filter((id) => !stillWaiting.has(id)); // what waits still has not failed again
   follow({ done: action(request.action).done ?? request.action, orders, since });
   return h(
