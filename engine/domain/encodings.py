@@ -8,6 +8,7 @@ import base64
 import binascii
 import codecs
 import json
+from contextlib import suppress
 
 from engine.domain.errors import InputFault, InvalidError
 
@@ -50,6 +51,16 @@ def encoding_of(text: bytes) -> str:
 
 
 def readable(body: bytes) -> str:
-    """Return a message as people and searches read it, in whatever encoding it came."""
+    """Return a message as people and searches read it: JSON in whatever encoding it came.
+
+    Anything else is shown as UTF-8, with escapes for bytes that are none.
+    """
     text = unpacked(body)
-    return text.decode(json.detect_encoding(text), errors="backslashreplace")
+    encoding = json.detect_encoding(text)
+    if not encoding.startswith("utf-8"):
+        with suppress(UnicodeDecodeError):
+            decoded = text.decode(encoding)
+            if decoded.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+                return decoded
+        encoding = "utf-8"
+    return text.decode(encoding, errors="backslashreplace")

@@ -6,7 +6,6 @@ import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
-from errno import EPIPE
 from functools import partial
 from io import TextIOWrapper
 from itertools import chain
@@ -74,7 +73,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
         if sys.stdout is output:
             raise
         # The library has replaced an output that nobody reads.
-        return _failed(_output_lost(os.strerror(EPIPE)))
+        return _failed(BrokenPipeError())
     except Exception as error:  # noqa: BLE001 - scripts take 1 for the app's answer
         return _failed(error)
     return code if isinstance(code, int) else 0
@@ -83,8 +82,11 @@ def _exit_code(run: Callable[[], Any]) -> int:
 def _failed(error: Exception) -> int:
     """Print why a command failed; return its exit code.
 
-    The text of an error that nobody expected is not shown: it may hold a secret.
+    The text of an error that nobody expected is not shown: it may hold a secret. Nothing is said of
+    an output that nobody reads any more, as in `operators list | head -1`.
     """
+    if isinstance(error, BrokenPipeError):
+        return _output_lost("").exit_code
     if isinstance(error, OSError):
         error = _output_lost(error.strerror or type(error).__name__)
     if not isinstance(error, ApiError):

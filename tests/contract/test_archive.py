@@ -428,8 +428,8 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(len(transport.requests))
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    queues = len(kept.retention.poison._sources)
-    assert costs == [7 + queues + len(PARTITIONS)] * 2
+    queues = len(await kept.retention.poison._queues())
+    assert costs == [8 + queues + len(PARTITIONS)] * 2
 
 
 async def test_an_order_that_is_not_there_whole_is_kept_and_named_to_who_looks_for_a_customer(kept):

@@ -48,7 +48,9 @@ class Gateway:
             async def iter_chunked(self, _):
                 yield text
 
-        yield SimpleNamespace(status=self.status, headers={}, content=Content(), close=lambda: None)
+        yield SimpleNamespace(
+            status=self.status, headers={}, charset=None, content=Content(), close=lambda: None
+        )
 
 
 class Street:

@@ -94,7 +94,11 @@ async def poisoned(stack: AppStack) -> list[str]:
     async with TableClient.from_connection_string(
         stack.storage_connection_string, "poison"
     ) as table:
-        found = [f"{row['PartitionKey']}: {row['Reason']}" async for row in table.list_entities()]
+        found = [
+            f"{row['PartitionKey']}: {row['Reason']}"
+            async for row in table.list_entities()
+            if "Reason" in row
+        ]
     async with QueueServiceClient.from_connection_string(
         stack.storage_connection_string
     ) as service:

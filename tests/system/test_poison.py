@@ -125,8 +125,8 @@ async def test_an_alert_that_the_host_gave_up_reaches_the_operators(client, stac
         "time": datetime.now(UTC).isoformat(),  # the newest are listed first
         "data": {},
     }
-    text = base64.b64encode(json.dumps(event).encode()).decode()
-    await give_up(stack, "operator-alerts", text)
+    text = json.dumps(event)
+    await give_up(stack, "operator-alerts", base64.b64encode(text.encode()).decode())
     message = await poison.kept_anew("operator-alerts", text)
     assert await poison.act("redrive", "operator-alerts", message["id"]) == 202
     await eventually(lambda: client.alerts(order_id))

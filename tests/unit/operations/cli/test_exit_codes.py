@@ -176,7 +176,7 @@ def in_process(url, *words, stdout=subprocess.PIPE, **variables):
 
 @pytest.mark.parametrize("words", [("list",), ("--help",), ("list", "--json", "--watch", "1")])
 def test_an_output_that_cannot_be_written_is_a_fault_of_this_machine(app, words):
-    """A full disk, or a pipe that nobody reads: one line each (bugs2 57)."""
+    """One line of a full disk, and none of a pipe that nobody reads any more (bugs2 57)."""
     with Path("/dev/full").open("wb") as full:
         ended = in_process(app, *words, stdout=full)
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
@@ -184,7 +184,7 @@ def test_an_output_that_cannot_be_written_is_a_fault_of_this_machine(app, words)
     os.close(reading)
     ended = in_process(app, *words, stdout=writing)
     os.close(writing)
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert (ended.returncode, ended.stderr) == (2, b"")
 
 
 def test_a_character_that_the_output_lacks_is_escaped(app):
