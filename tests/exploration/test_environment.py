@@ -242,6 +242,7 @@ class Clerk(Agent):
     """Its only service."""
 
     book = Operation(Form)
+    free = Operation(Form)
 
 
 clerk = Clerk("clerk")
@@ -362,7 +363,7 @@ def consent(form: Form) -> Form:
     return form
 
 
-@form.step(clerk.book)
+@form.step(clerk.book, undo=clerk.free)
 def book(form: Form, consent: Consent) -> Form:
     """Do what the customer wants."""
     return form
