@@ -78,7 +78,7 @@ SOMEBODY = "outside"
 """Who is asked, and answers or not."""
 CROWDS = (2, 3)
 """For how many orders the calls of an agent may time out at about the same time."""
-READS = {"load", "committed", "work_items", "acquire", "health"}
+READS = {"load", "history", "committed", "work_items", "acquire", "health"}
 """Done at once: to read later is to be slow before the write, which then conflicts."""
 
 
@@ -413,8 +413,9 @@ def _read(world: World, handler: Handler, effect: PortCall) -> tuple[World, Answ
         sweeps = handler.job.kind == "sweep"
         found = [*begun_by(world), *_reports(world)] if sweeps else _circuits(world)
         return world, Returned(HealthRows([*found, *world.silence]))
-    if effect.name == "load":
-        return world, Returned(world.about(*effect.args).order())
+    if effect.name in ("load", "history"):
+        about = world.about(*effect.args)
+        return world, Returned(about.order() if effect.name == "load" else about.history())
     method = getattr(MemoryStateStore, effect.name)
     return world, Returned(settled(method(world.store(), *effect.args)))
 

@@ -32,6 +32,10 @@ class Store:
         """See `OrderStore.load`."""
         return await PortCall("load", (order_id,))
 
+    async def history(self, order_id: str) -> Any:
+        """See `OrderStore.history`."""
+        return await PortCall("history", (order_id,))
+
     async def commit(self, transition: Transition) -> Any:
         """See `OrderStore.commit`."""
         return await PortCall("commit", (transition,))
