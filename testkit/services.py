@@ -74,7 +74,7 @@ class Services:
         self._agents: Mapping[str, AgentDefinition] = {}
         self._function_settings = function_settings
         self._failing: set[tuple[str, str]] = set()
-        """The operations that fail as they were told, by their agents."""
+        """The operations that a test lets fail, by their agents."""
         self._clock = clock
         self._ledger = OrderedLedger()
         self._reasons: dict[tuple[str, str], str] = {}
@@ -106,7 +106,7 @@ class Services:
         return _Functions(in_memory, functions, self.is_failing)
 
     def is_failing(self, agent: str, operation: str) -> bool:
-        """Whether the operation fails as it was told."""
+        """Whether a test lets the operation fail."""
         return (agent, operation) in self._failing
 
     def effects(self, agent: str, order_id: str | None) -> Sequence[str]:

@@ -169,7 +169,7 @@ class CodeService:
         """Return what an exception of the function means; it raises nothing for any exception."""
         try:
             return self._meant(code, call, error)
-        except Exception as fault:  # noqa: BLE001 - or nobody would be told that the function ended
+        except Exception as fault:  # noqa: BLE001 - or nobody would hear that the function has ended
             return TransientError(
                 f"{code.name} raised {type(error).__name__}, which cannot be read: "
                 f"{type(fault).__name__}"

@@ -75,8 +75,8 @@ def receive(
     definition = workflow.definition(reply.step) if workflow else None
     if step is None or workflow is None or definition is None:
         raise NewerWorkflowError
-    told = _without_personal_data(reply, order, scheduler)
-    answered, event = _answered(step, told, definition, scheduler, now)
+    cleaned = _without_personal_data(reply, order, scheduler)
+    answered, event = _answered(step, cleaned, definition, scheduler, now)
     draft = after_answer(order, step, answered, event, now)
     if isinstance(order.state, Pending):  # another step timed out: the next claim goes on
         return draft.commit()

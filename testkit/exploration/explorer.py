@@ -164,7 +164,7 @@ class Limit:
 
 UNLIMITED = Limit()
 STATES_BETWEEN = 50
-"""How many are looked at before the clock is asked: that takes as long as a state."""
+"""How many are looked at before the clock is read: that takes as long as a state."""
 
 Watch = Callable[[World, Sequence[Move]], None]
 
