@@ -144,7 +144,10 @@ async def test_who_takes_a_cause_takes_all_of_its_alerts(visitor, console):
     }  # fmt: skip
     page = await console("/poison")
     await page.route(f"**{CAUSES}", lambda route: route.fulfill(json={"causes": [cause]}))
-    await page.route("**/acknowledge", lambda route: route.fulfill(json={}))
+    await page.route(
+        "**/acknowledge",
+        lambda route: route.fulfill(json={"acknowledged": keys, "byOthers": []}),
+    )
     await page.get_by_role("link", name="Alerts", exact=True).first.click()
     await page.get_by_role("button", name="I take it").click()
     await page.get_by_role("textbox", name="Why").fill("looking")
