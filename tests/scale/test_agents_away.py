@@ -85,7 +85,8 @@ async def _nothing(world):
 async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     """Nobody takes the only agent's queue: nothing fails, few try, and it is told once."""
     world = Scheduling(only("payment", STEP), most=2000)
-    app, requests = world.app(pending_alert_seconds=120), []
+    # The bound of the wait is what `tests/app/test_silent_agents.py` is about.
+    app, requests = world.app(pending_alert_seconds=120, max_silence_seconds=3600), []
 
     async def dies():
         requests.append(len(world.requests()))
