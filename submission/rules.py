@@ -19,11 +19,12 @@ from engine.decisions.transitions import (
 )
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefaults, WorkflowDefinition, Workflows
+from engine.domain import exact_json
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InputFault, InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
 from engine.domain.keys import bucket_of, business_key, sortable
-from engine.domain.messages import Moment, Submission, decode_queued, json_text, payload_in
+from engine.domain.messages import Moment, Submission, decode_queued, payload_in
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import Order
 
@@ -142,7 +143,7 @@ def digest_of(message: Submission) -> str:
         for name, field in sorted(Submission.model_fields.items())
         if name != "schema_version" and (value := getattr(message, name)) != field.default
     }
-    return hashlib.sha256(json_text(sent).encode()).hexdigest()[:32]
+    return hashlib.sha256(exact_json.write(sent).encode()).hexdigest()[:32]
 
 
 def _canonical(value: object) -> str:
@@ -192,7 +193,7 @@ def _first(faults: Sequence[Any], most: int) -> list[Any]:
     """Return the first faults with at most so many characters; a text is shortened."""
     found = []
     for fault in faults:
-        most -= len(shown := fault[:most] if isinstance(fault, str) else json_text(fault))
+        most -= len(shown := fault[:most] if isinstance(fault, str) else exact_json.write(fault))
         if most < 0 or not shown:
             break
         found.append(shown if isinstance(fault, str) else fault)

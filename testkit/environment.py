@@ -20,8 +20,9 @@ from engine.azure.settings import Settings
 from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.business import Application
+from engine.domain import exact_json
 from engine.domain.keys import buckets
-from engine.domain.messages import Submission, decode, json_text
+from engine.domain.messages import Submission, decode
 from engine.features.external_events.notifications import NEWS
 from operations.api.external_events import EventRequest
 from operations.api.requests import act_request
@@ -231,7 +232,7 @@ class WorkflowTestEnvironment:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
         fields = {"operator": "test", "note": "a test", **arguments}
         fields |= {} if step is None else {"step": step}
-        body = json_text({to_camel(name): value for name, value in fields.items()})
+        body = exact_json.write({to_camel(name): value for name, value in fields.items()})
         request = decode(act_request(BY_NAME[action]), body)
         self._world.run(self._world.operations.orders.act(BY_NAME[action], order.id, request))
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import aiohttp
 
+from engine.domain import exact_json
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.domain.texts import plain
 
@@ -144,7 +145,7 @@ def json_object(body: bytes, charset: str | None = None) -> dict[str, Any] | Non
     A half of a surrogate pair, as of an emoji that was cut, becomes U+FFFD (RFC 8259, 8.2).
     """
     try:
-        value = _whole(json.loads(_text(body, charset), parse_constant=_no_number))
+        value = _whole(exact_json.read(_text(body, charset)))
     except (ValueError, LookupError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -174,11 +175,7 @@ def _whole(value: Any) -> Any:
 
 def size(value: Any) -> int:
     """Return about how many bytes the value takes in a reply; raises ValueError if not Unicode."""
-    return len(json.dumps(value, ensure_ascii=False).encode())
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    return len(exact_json.write(value).encode())
 
 
 def _moment(text: str) -> datetime | None:

@@ -22,6 +22,7 @@ from engine.azure.credentials import Credential
 from engine.azure.failures import summary
 from engine.azure.forms import body_of, path_of
 from engine.declarations.service_forms import Form
+from engine.domain import exact_json
 from engine.domain.errors import (
     AnswersLaterError,
     CallTimeoutError,
@@ -126,10 +127,11 @@ class HttpRemoteService:
         self, path: str, request: AgentRequest, shown: Mapping[str, str]
     ) -> ServiceAnswer:
         route = self.form.route(request.operation)
+        body = body_of(self.form, route, request)
         async with self.session().request(
             route.method,
             URL(str(URL(self.base_url)).rstrip("/") + path, encoded=True),
-            json=body_of(self.form, route, request),
+            data=None if body is None else aiohttp.JsonPayload(body, dumps=exact_json.write),
             headers={**self._headers(request), **shown},
             ssl=self.certificate() if self.certificate else True,
             timeout=aiohttp.ClientTimeout(),

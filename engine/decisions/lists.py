@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from engine.domain import work_index
+from engine.domain import exact_json, work_index
 from engine.domain.causes import Cause, Code, group_of
 from engine.domain.keys import LAST, newest_first
-from engine.domain.messages import json_text
 from engine.domain.orders import OrderAggregate, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
 from engine.domain.statuses import OrderStatus, Outcome, ProcessState, StepState
@@ -155,7 +154,7 @@ def _reason(order: OrderAggregate) -> Cause | None:
 
 def _text(cause: Cause | None) -> str | None:
     """Return the cause as a column has it."""
-    return json_text(cause.as_json()) if cause else None
+    return exact_json.write(cause.as_json()) if cause else None
 
 
 def _current(order: OrderAggregate) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def _why_useless(order: OrderAggregate, reply: AgentReply, scheduler: Scheduler)
 
 def _refused(delivery: Delivery, cause: Cause) -> RefusedReply:
     reply = delivery.reply
-    content = reply.model_dump(mode="json", include={"outcome", "detail", "result"})
+    content = reply.model_dump(include={"outcome", "detail", "result"})
     digest = digest_of([delivery.agent, reply.request_id, content])
     event = ReplyRefused(step=reply.step, attempt=reply.attempt, cause=cause)
     return RefusedReply(f"reply-{reply.attempt}-{digest}", event)

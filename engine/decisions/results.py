@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain import exact_json
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InputFault, InvalidError, RefusedError, UnavailableError
-from engine.domain.messages import json_text, utf16_units
+from engine.domain.messages import utf16_units
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import MAX_KEPT
 
@@ -29,7 +30,7 @@ def definition_of(order: OrderAggregate, step: str, workflows: Workflows) -> Ste
 
 def length_of(result: Mapping[str, Any]) -> int:
     """Return the length of a result in the unit of `MAX_KEPT`, whichever way it came."""
-    return utf16_units(json_text(result))
+    return utf16_units(exact_json.write(result))
 
 
 def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,13 +9,13 @@ from pydantic import AwareDatetime, Strict
 
 from engine.decisions import lists
 from engine.decisions.drafts import NextVersion
-from engine.domain import work_index
+from engine.domain import exact_json, work_index
 from engine.domain.derive import amended
 from engine.domain.digests import digest_of
 from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
 from engine.domain.history import entry_name, line_of, to_data
 from engine.domain.keys import newest_first
-from engine.domain.messages import BusMessage, json_text
+from engine.domain.messages import BusMessage
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork, State
 from engine.domain.statuses import NotClaimable
@@ -163,7 +163,7 @@ def _acted(place: str, order_id: str, entry: HistoryEntry) -> IndexRow:
         "Actor": entry.actor,
         "Event": entry.event,
         "Detail": entry.detail,
-        "Data": json_text(to_data(entry.events)),
+        "Data": exact_json.write(to_data(entry.events)),
     }
     return IndexRow(key=f"{work_index.ACTED_PREFIX}{place}", order_id=order_id, data=columns)
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engine.domain.errors import InvalidError
-from engine.domain.messages import faults_of, json_text
+from engine.domain.exact_models import read_as
+from engine.domain.messages import faults_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -33,7 +34,7 @@ class Call:
     def kept(self, model: type[M]) -> M:
         """Return the kept answer of what is to be undone; raises `InvalidError`."""
         try:
-            return model.model_validate_json(json_text(self.result), by_alias=True, extra="ignore")
+            return read_as(model, self.result, extra="ignore")
         except ValidationError as error:
             raise InvalidError(faults_of(error)) from None
 

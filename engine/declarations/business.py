@@ -15,16 +15,10 @@ from engine.declarations.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, S
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Form
 from engine.declarations.workflow import DeclarationError, StepDefaults, Workflows
-from engine.domain import backoff
+from engine.domain import backoff, exact_json
 from engine.domain.digests import canonical_text
 from engine.domain.errors import InputFault, InvalidError, as_one
-from engine.domain.messages import (
-    SCHEDULER_REQUESTS,
-    STEP_NAME,
-    json_text,
-    requests_queue,
-    utf16_units,
-)
+from engine.domain.messages import SCHEDULER_REQUESTS, STEP_NAME, requests_queue, utf16_units
 from engine.domain.steps import Step, StepRules
 from engine.domain.submitted_order import EXTERNAL_PARTY
 
@@ -96,7 +90,7 @@ class Payload:
     def _faults_of_length(self, payload: Mapping[str, Any]) -> Iterator[InputFault]:
         versions = (payload, self.erased(payload))
         try:
-            texts = [json_text(version, allow_nan=False) for version in versions]
+            texts = [exact_json.write(version) for version in versions]
         except ValueError as fault:
             yield InputFault("body", "no-json", {"error": str(fault)})
             return

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
 
 LENGTH = 16
@@ -28,6 +29,14 @@ def _canonical(value: Any) -> Any:
             return {name: _canonical(part) for name, part in value.items()}
         case list() | tuple():
             return [_canonical(part) for part in value]
-        case float() if value.is_integer():
+        case float() | Decimal() if value == int(value):
             return int(value)
+        case Decimal():
+            return [_shortest(value)]
     return value
+
+
+def _shortest(value: Decimal) -> str:
+    """Return the same text for equal numbers, however many digits they have."""
+    digits = Context(prec=len(value.as_tuple().digits), Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return str(value.normalize(digits))

@@ -6,7 +6,6 @@ payload, which the business checks. Another `schemaVersion`, or a value that a l
 have added, is no ordinary fault: such a message is left to the hosts that know it (FLT-12).
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +24,11 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from engine.domain import exact_json
 from engine.domain.attempts import FailureOrigin, NotAttemptedReason, ReplyOutcome
 from engine.domain.encodings import in_utf8, unpacked
 from engine.domain.errors import InputFault, InvalidError, OtherVersionError
+from engine.domain.exact_models import read_as
 from engine.domain.keys import ORDER_ID
 from engine.domain.states import Undoing
 from engine.domain.steps import Step
@@ -129,14 +130,18 @@ class Message(BaseModel):
     """Base of all messages: camelCase on the wire, immutable here."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore"
+        alias_generator=to_camel,
+        populate_by_name=True,
+        frozen=True,
+        extra="ignore",
+        allow_inf_nan=False,
     )
 
     schema_version: int
 
     def to_json(self) -> str:
         """Return the message as it goes over the wire."""
-        return self.model_dump_json(by_alias=True, exclude_none=True)
+        return exact_json.write(self.model_dump(by_alias=True, exclude_none=True))
 
 
 NotBefore = Annotated[
@@ -173,7 +178,7 @@ class Submission(Message):
         What is null in the payload stays: its model may ask for it.
         """
         unset = {name for name in type(self).model_fields if getattr(self, name) is None}
-        return self.model_dump_json(by_alias=True, exclude=unset, ensure_ascii=True)
+        return exact_json.write(self.model_dump(by_alias=True, exclude=unset), is_ascii=True)
 
 
 class OrderReady(Message):
@@ -407,29 +412,6 @@ MAX_FAULTS = 50
 MAX_OF_NAME = 60
 
 
-def _encoder(*, allow_nan: bool) -> json.JSONEncoder:
-    return json.JSONEncoder(
-        ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan
-    )
-
-
-_COMPACT, _STRICT = _encoder(allow_nan=True), _encoder(allow_nan=False)
-"""Kept: to make one takes nearly as long as to write a short text."""
-
-
-def json_text(value: Any, *, allow_nan: bool = True) -> str:
-    """Return the value as compact JSON; raises ValueError for NaN and infinity, unless allowed."""
-    return (_COMPACT if allow_nan else _STRICT).encode(value)
-
-
-def json_in(text: Any) -> Any:
-    """Return the value of a JSON text; raises ValueError if it is invalid or nested too deeply."""
-    try:
-        return json.loads(text)
-    except (TypeError, RecursionError) as error:
-        raise ValueError(f"no JSON that can be read: {type(error).__name__}") from None
-
-
 def utf16_units(text: str) -> int:
     """Return the length of the text for tables: characters beyond the first 65,536 count twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
@@ -438,12 +420,23 @@ def utf16_units(text: str) -> int:
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
     """Read one message; raises `InvalidError`, which names every fault by its place in the message.
 
-    Raises `OtherVersionError` for a message that only another version of the app can read.
+    Numbers are exact. Raises `OtherVersionError` for a message that only another version of the app
+    can read.
     """
-    text = in_utf8(body) if isinstance(body, bytes) else body
+    text = in_utf8(body).decode() if isinstance(body, bytes) else body
     try:
         # Only the camelCase names are valid on the wire.
-        return model.model_validate_json(text, by_alias=True, by_name=False)
+        if not exact_json.NEEDS_CARE.search(text):
+            return model.model_validate_json(text, by_alias=True, by_name=False)
+        try:
+            value = exact_json.read(text)
+            exact_json.write(value).encode()  # half of a surrogate pair is no Unicode
+        except ValueError as fault:
+            # Pydantic names what is wrong, except with a number.
+            model.model_validate_json(text, by_alias=True, by_name=False)
+            facts = {"error": str(fault)}
+            raise InvalidError([InputFault("body", "no-json", facts)]) from None
+        return read_as(model, value, by_name=False)
     except ValidationError as error:
         is_other = issubclass(model, Message) and _is_of_other_version(error)
         raise (OtherVersionError if is_other else InvalidError)(faults_of(error)) from None

@@ -19,7 +19,12 @@ class RequestBody(BaseModel):
     """The body of a call: camelCase on the wire, and nothing that is not declared."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        allow_inf_nan=False,
     )
 
 

@@ -1,7 +1,6 @@
 """JSON answers, and errors as RFC 9457 problem details."""
 
 import functools
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -9,6 +8,7 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 import azure.functions as func
+import simplejson
 from pydantic import BaseModel
 
 from engine.domain.errors import (
@@ -47,7 +47,7 @@ def ok(
 ) -> func.HttpResponse:
     """Answer with JSON."""
     return func.HttpResponse(
-        json.dumps(body, default=_text),
+        simplejson.dumps(body, default=_text),
         status_code=status,
         headers=dict(headers or {}),
         mimetype="application/json",

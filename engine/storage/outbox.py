@@ -5,7 +5,6 @@ into words when it is sent (`engine.words.alerts`). Its key has the time from wh
 on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +13,7 @@ from typing import Any
 
 from engine.alerts import events as alerts
 from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
+from engine.domain import exact_json
 from engine.domain.events import (
     ExternalEventRecorded,
     OrderEnded,
@@ -67,7 +67,7 @@ def notices_of(
             queue=after.reply_to,
             message_id=notice_id,
             correlation_id=after.order_id,
-            body=json.dumps(body, ensure_ascii=False, default=dict),
+            body=exact_json.write(body),
         )
 
 

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Union
 from pydantic import AfterValidator, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
-from engine.domain import effects, states
+from engine.domain import effects, exact_json, states
 from engine.domain.causes import Cause
-from engine.domain.messages import faults_of, json_in, json_text
+from engine.domain.messages import faults_of
 from engine.domain.states import PATTERN_STATE, State
 from engine.domain.statuses import StepState
 from engine.domain.steps import Counts, Step, StepIn, StepRules
@@ -65,8 +65,8 @@ def columns_of_steps(steps: Sequence[Step]) -> Columns:
     rows = [_step_object(step) for step in steps]
     for index, row in enumerate(rows):
         if "Result" in row["Effect"]:
-            results[result_column(index)] = json_text(row["Effect"].pop("Result"))
-    return {"Steps": json_text(rows), "Rules": _rules_text(steps), **results}
+            results[result_column(index)] = exact_json.write(row["Effect"].pop("Result"))
+    return {"Steps": exact_json.write(rows), "Rules": _rules_text(steps), **results}
 
 
 def _step_object(step: Step) -> dict[str, Any]:
@@ -95,13 +95,13 @@ def _step_object(step: Step) -> dict[str, Any]:
 def _rules_text(steps: Iterable[Step]) -> str:
     if not any(RULES in step.unknown for step in steps):
         return _known_rules_text(tuple(step.rules for step in steps))
-    return json_text([{**_object(it.rules), **it.unknown.get(RULES, {})} for it in steps])
+    return exact_json.write([{**_object(it.rules), **it.unknown.get(RULES, {})} for it in steps])
 
 
 @lru_cache(maxsize=256)
 def _known_rules_text(rules: tuple[StepRules, ...]) -> str:
     """Return the text of the column, which is the same for most orders of a workflow."""
-    return json_text(list(map(_object, rules)))
+    return exact_json.write(list(map(_object, rules)))
 
 
 def _tagged(record: Any) -> dict[str, Any]:
@@ -227,10 +227,10 @@ def steps_in(columns: Columns) -> tuple[Step, ...]:
     """
 
     def steps() -> Any:
-        found = json_in(columns["Steps"])
+        found = exact_json.read(columns["Steps"])
         for index, step in enumerate(found):
             if (name := result_column(index)) in columns:
-                step["Effect"]["Result"] = json_in(columns[name])
+                step["Effect"]["Result"] = exact_json.read(columns[name])
         return found
 
     found, unknown = _read(STEPS, steps)
@@ -270,7 +270,7 @@ def _step(read: StepObject, rules: StepRules, unknown: Mapping[str, Any]) -> Ste
 @lru_cache(maxsize=256)
 def _rules_in(text: str) -> tuple[Sequence[StepRules], Mapping[int, Any]]:
     """Return the rules in the column, which is the same for most orders of a workflow."""
-    return _read(RULES_OF_STEPS, lambda: json_in(text))
+    return _read(RULES_OF_STEPS, lambda: exact_json.read(text))
 
 
 def _read(adapter: TypeAdapter[Any], parsed: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:

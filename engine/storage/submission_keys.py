@@ -11,8 +11,8 @@ from hashlib import sha256
 from typing import Any
 
 from engine.concurrency import run_all
+from engine.domain import exact_json
 from engine.domain.keys import sortable
-from engine.domain.messages import json_in, json_text
 from engine.ports import Clock
 from engine.storage.tables import Columns, Delete, Table, columns_of, first
 
@@ -54,7 +54,7 @@ class SubmissionKeys:
         row, now = _row_of(key), self._clock()
         columns = {"OrderID": binding.order_id, "Fingerprint": binding.fingerprint, "At": now}
         if binding.offer:
-            columns["Offer"] = json_text(binding.offer)
+            columns["Offer"] = exact_json.write(binding.offer)
         rows: dict[str, Columns] = {row: columns, f"{AGE}{sortable(now)}|{row}": {}}
         return _binding(await first(self._table, row[:2], rows))
 
@@ -80,5 +80,5 @@ def _binding(columns: Columns) -> Binding:
     return Binding(
         order_id=columns["OrderID"],
         fingerprint=columns["Fingerprint"],
-        offer=json_in(columns.get("Offer", "{}")),
+        offer=exact_json.read(columns.get("Offer", "{}")),
     )

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
+from engine.domain import exact_json
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import (
     ConflictError,
@@ -18,7 +19,7 @@ from engine.domain.errors import (
     UnreadableRowError,
 )
 from engine.domain.keys import SCHEMA_VERSION
-from engine.domain.messages import faults_of, json_in, json_text, utf16_units
+from engine.domain.messages import faults_of, utf16_units
 
 MAX_CHARACTERS = 32 * 1024
 """The longest text of one property: 64 KiB of UTF-16."""
@@ -165,7 +166,7 @@ class RowMapper(Generic[Made]):
         columns: dict[str, Any] = self._adapter.dump_python(
             record, mode=mode, by_alias=True, exclude_none=True
         )
-        columns |= {name: json_text(columns[name]) for name in self._texts & columns.keys()}
+        columns |= {name: exact_json.write(columns[name]) for name in self._texts & columns.keys()}
         if self._more is None:
             return columns
         del columns[self._more]
@@ -178,7 +179,7 @@ class RowMapper(Generic[Made]):
         if missing := self._needed - columns.keys():
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
         try:
-            texts = {name: json_in(columns[name]) for name in self._texts & columns.keys()}
+            texts = {name: exact_json.read(columns[name]) for name in self._texts & columns.keys()}
             known = {**columns, **texts, **self._unknown(columns)}
             record: Made = self._adapter.validate_python(known)
         except ValidationError as error:

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from engine.declarations.workflow import Results
+from engine.domain.exact_models import as_json
 from engine.domain.submitted_order import Order
 from engine.workflow.model import Model, recorded
 
@@ -63,7 +64,7 @@ class Request:
     def __call__(self, order: Order, results: Results) -> Mapping[str, Any]:
         """Return the content; raises `InvalidError` as `BoundFunction` does."""
         content: Model = self.function(order, results)
-        return content.model_dump(mode="json", by_alias=True)
+        return as_json(content)
 
 
 def bind(

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from engine.declarations.activities import ActivityFunction, Call
 from engine.declarations.faults import Fault, FaultCode
+from engine.domain.exact_models import as_json
 from engine.workflow.model import Model, recorded
 
 RequestT = TypeVar("RequestT", bound=Model)
@@ -64,7 +65,7 @@ class Activity:
     def _written(self, answer: Any) -> Mapping[str, Any]:
         if not isinstance(answer, self.response):
             raise TypeError(f"{type(answer).__name__} is no {self.response.__name__}")
-        return answer.model_dump(mode="json", by_alias=True)
+        return as_json(answer)
 
     def faults(self) -> Iterator[Fault]:
         """Yield what a type checker would say of the function, with its place."""

@@ -10,7 +10,9 @@ from pydantic.fields import FieldInfo
 
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import ANSWER
-from engine.domain.messages import decode, json_text
+from engine.domain import exact_json
+from engine.domain.exact_models import as_json
+from engine.domain.messages import decode
 from engine.domain.steps import StepKind
 from engine.domain.submitted_order import EXTERNAL_PARTY, OnFailure
 from engine.workflow.model import Model, recorded
@@ -44,13 +46,20 @@ def fields_of(event: type[Model]) -> Mapping[str, Any]:
     return {"kind": StepKind.EXTERNAL, "read_answer": reader(event)}
 
 
-def reader(event: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+def reader(model: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     """Return the check of an event of this model, which raises `InvalidError`."""
 
     def read(content: Mapping[str, Any]) -> Mapping[str, Any]:
-        return decode(event, json_text(content)).model_dump(mode="json", by_alias=True)
+        event = decode(model, exact_json.write(content))
+        return _as_it_came(event, content)
 
     return read
+
+
+def _as_it_came(event: Model, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the event as it is kept: its numbers are those that came, also in a float field."""
+    kept: Mapping[str, Any] = exact_json.with_exact(as_json(event), content)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ class ReadCallback:
 
     def __call__(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer as it is kept; raises `InvalidError` with every fault."""
-        return recorded(self.model, content).model_dump(mode="json", by_alias=True)
+        return _as_it_came(recorded(self.model, content), content)
 
 
 def marked_in(answer: type[Model]) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import SchemaValidator, core_schema, to_json
 
 from engine.domain.errors import InvalidError
+from engine.domain.exact_models import read_as
 from engine.domain.messages import faults_of
 from engine.domain.submitted_order import ERASED
 
@@ -24,7 +25,12 @@ class Model(BaseModel):
     """Base of payloads, requests and answers: camelCase on the wire, nothing undeclared."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, strict=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
     )
 
 
@@ -83,8 +89,6 @@ def recorded(model: type[M], value: Any) -> M:
     Personal fields may be the text `ERASED`.
     """
     try:
-        return model.model_validate_json(
-            to_json(value, fallback=dict), by_alias=True, extra="ignore", context=RECORDED
-        )
+        return read_as(model, value, extra="ignore", context=RECORDED)
     except ValidationError as error:
         raise InvalidError(faults_of(error)) from None

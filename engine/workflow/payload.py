@@ -9,8 +9,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from engine.declarations.business import Payload
+from engine.domain import exact_json
 from engine.domain.contents import content_text
-from engine.domain.messages import decode, json_text
+from engine.domain.messages import decode
 from engine.domain.personal_data import names_person, texts_in
 from engine.domain.submitted_order import ERASED
 from engine.workflow.model import KeyMark, M, PersonalData, T
@@ -23,7 +24,7 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
     """Return the engine's functions on a payload of this model."""
 
     def checked(payload: Mapping[str, Any]) -> None:
-        content = decode(model, json_text(payload))
+        content = decode(model, exact_json.write(payload))
         if check is not None:
             check(content)
 

@@ -22,7 +22,7 @@ from engine.decisions.operator_actions import BY_NAME, AnyAction
 from engine.decisions.results import kept_answer
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import Workflows
-from engine.domain import work_index
+from engine.domain import exact_json, work_index
 from engine.domain.errors import (
     ConflictError,
     InputFault,
@@ -33,7 +33,7 @@ from engine.domain.errors import (
     UnreadableRowError,
 )
 from engine.domain.keys import sortable
-from engine.domain.messages import decode, json_text
+from engine.domain.messages import decode
 from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow, WorkItemKind, work_items
 from engine.http.models import View
@@ -199,7 +199,7 @@ def command_of(request: BulkRequest) -> OperatorCommand[Any]:
     if "step" in action.asks.model_fields and request.where.step:
         given["step"] = request.where.step
     try:
-        arguments = decode(arguments_body(action), json_text(given))
+        arguments = decode(arguments_body(action), exact_json.write(given))
     except InvalidError as error:
         raise InvalidError(error.within("arguments")) from None
     return OperatorCommand(operator=request.operator, note=request.note, arguments=arguments)

@@ -18,13 +18,13 @@ from engine.decisions.lists import state_in, status_in, summary
 from engine.decisions.operator_actions import possible, possible_at
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.business import Payload
+from engine.domain import exact_json
 from engine.domain.causes import Cause, Code, cause_in
 from engine.domain.deadlines import DeadlineState, WhenLate
 from engine.domain.errors import InputFault, InvalidError
 from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
 from engine.domain.history import name_of, read_events, to_data
 from engine.domain.keys import key_in, made_at
-from engine.domain.messages import json_in
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import STATES, LateEffectsPossible, State, Wait
 from engine.domain.statuses import Direction, Outcome, ProcessState, StepState
@@ -423,7 +423,7 @@ def _words_in(column: Any) -> str | None:
     if column is None:
         return None
     try:
-        return words_of(cause_in(json_in(column)))
+        return words_of(cause_in(exact_json.read(column)))
     except (LookupError, TypeError, AttributeError) as fault:
         raise ValueError("expected a cause") from fault
 
@@ -455,9 +455,8 @@ class ActedView(View):
     def of(cls, row: IndexRow) -> Self:
         """Return what the row lists; raises ValueError if it cannot be read."""
         data = row.data
-        detail = in_words(
-            read_events(str(data.get("Event")), str(data.get("Detail")), json_in(data.get("Data")))
-        )
+        facts = exact_json.read(str(data.get("Data")))
+        detail = in_words(read_events(str(data.get("Event")), str(data.get("Detail")), facts))
         return cls.model_validate({**data, "OrderId": row.order_id or None, "Detail": detail})
 
 

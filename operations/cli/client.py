@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import httpx2
 
+from engine.domain import exact_json
 from engine.words.catalogue import text
 
 TIMEOUT_SECONDS = 60.0
@@ -82,7 +83,10 @@ class Api:
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Json:
         """Carry out an action; raises `ApiError` with the API's problem details."""
-        return self._answer("POST", path, json=_given(body))
+        with _as_wrong_usage():
+            content = exact_json.write(_given(body)).encode()
+        kind = {"Content-Type": "application/json"}
+        return self._answer("POST", path, content=content, headers=kind)
 
     def every(self, path: str, items: str, *, first_only: bool, **query: Any) -> Json:
         """Return all pages of a list as one, or only the first."""
@@ -158,8 +162,8 @@ def _given(values: Mapping[str, Any]) -> Json:
 def _object_of(response: httpx2.Response) -> Json | None:
     """Return the JSON object of the response; None if it holds none."""
     try:
-        answer = response.json()
-    except (ValueError, RecursionError):
+        answer = exact_json.read(response.content)
+    except ValueError:
         return None
     return answer if isinstance(answer, dict) else None
 

@@ -4,7 +4,6 @@ The first line names the copy, the last one says that the file is whole. A file 
 to its end is removed, and none is restored that lacks its end.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,9 @@ from itertools import chain
 from pathlib import Path
 from uuid import uuid4
 
+import simplejson
+
+from engine.domain import exact_json
 from operations.cli.client import Api, ApiError, Json, UnreachableError, WrongUsageError
 
 FORMAT = 1
@@ -59,7 +61,7 @@ class Copier:
             raise WrongUsageError(f"{path}: {error.strerror}; a new file is needed") from error
         try:
             with os.fdopen(opened, "w", encoding="utf-8") as file:
-                return self._write(lambda line: print(json.dumps(line), file=file))
+                return self._write(lambda line: print(simplejson.dumps(line), file=file))
         except BaseException as error:
             with suppress(OSError):
                 path.unlink()
@@ -184,8 +186,8 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
 def _note(found: _Found, number: int, text: str) -> str:
     """Note what a line is; return its fault, or an empty text."""
     try:
-        line = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        line = exact_json.read(text)
+    except ValueError as error:
         return f"no JSON: {error}"
     if not isinstance(line, dict):
         return "no object"
@@ -221,7 +223,7 @@ def parts(path: Path) -> Iterator[list[Json]]:
 
 def _lines(path: Path) -> Iterator[Json]:
     for number, text in _numbered(path):
-        line = json.loads(text)
+        line = exact_json.read(text)
         if number > 1 and "end" not in line:
             yield line
 
@@ -240,7 +242,7 @@ def _divided(line: Json) -> Iterator[Json]:
 
 
 def _length(line: Json) -> int:
-    return len(json.dumps(line, ensure_ascii=False).encode())
+    return len(simplejson.dumps(line, ensure_ascii=False).encode())
 
 
 def ids_in(path: Path) -> list[str]:

@@ -1,7 +1,8 @@
 """The API's answers as text and tables."""
 
-import json
 from collections.abc import Iterable
+
+import simplejson
 
 from engine.words.catalogue import text
 from operations.cli.client import Json
@@ -52,7 +53,7 @@ def order_text(order: Json) -> str:
     """Return an order with its steps and its history."""
     plain = [(name, value) for name, value in order.items() if not isinstance(value, list | dict)]
     facts = [(name, value) for name, value in plain if value is not None and name not in NO_FACTS]
-    facts += [(name, verbatim(json.dumps(value))) for name, value in order["payload"].items()]
+    facts += [(name, verbatim(simplejson.dumps(value))) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]
     history = [
         (entry["at"], entry["actor"], entry["event"], entry["detail"]) for entry in order["history"]
@@ -70,7 +71,7 @@ def order_text(order: Json) -> str:
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
-    result = verbatim(json.dumps(step["result"]) if step["result"] else "")
+    result = verbatim(simplejson.dumps(step["result"]) if step["result"] else "")
     name = text("cli.pivot", step=step["name"]) if step["pivot"] else step["name"]
     later = text("cli.not-before", time=step["notBefore"]) if step["notBefore"] else None
     counted = (step["state"], _attempts(step), step["failureCount"], step["cooldowns"])
@@ -90,7 +91,7 @@ def question_text(question: Json) -> str:
             text("cli.asked"),
             text("cli.asked.times", sent=question["requestsSent"], asks=question["asks"]),
         ),
-        (text("cli.question"), verbatim(json.dumps(question["question"]))),
+        (text("cli.question"), verbatim(simplejson.dumps(question["question"]))),
         (text("cli.answer-with"), ", ".join(question["fields"])),
     ]
     return table((text("cli.header.order"), question["orderId"]), facts)

@@ -1,6 +1,5 @@
 """The command line's output: tables, text and JSON, with control characters escaped."""
 
-import json
 import re
 import shutil
 import textwrap
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import click
+import simplejson
 
 from engine.words.catalogue import text
 from operations.cli.client import BrokenError, UnreachableError
@@ -151,7 +151,7 @@ def _wrapped(shown: str, width: int) -> Sequence[str]:
 
 def as_json(answer: object) -> str:
     """Return indented JSON in ASCII."""
-    return json.dumps(answer, indent=2)
+    return simplejson.dumps(answer, indent=2)
 
 
 def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | None) -> None:

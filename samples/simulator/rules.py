@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from engine.declarations.business import REFERENCE, AgentDefinition, Application
 from engine.declarations.service_forms import Body, Form
+from engine.domain.digests import canonical_text
 from engine.domain.errors import InvalidError
 from engine.domain.messages import decode
 
@@ -306,7 +307,7 @@ def content_of(service: SimulatedService, call: SimulatedCall) -> str:
     """Return the digest of a call's content; empty where the content is not compared."""
     if not service.remembers_refusals:
         return ""
-    text = json.dumps(call.order, sort_keys=True, default=dict)
+    text = canonical_text(call.order)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

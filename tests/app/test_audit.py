@@ -6,10 +6,10 @@ import pytest
 
 from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import HistoryEntry, Transition
+from engine.domain import exact_json
 from engine.domain.errors import InvalidError
 from engine.domain.history import to_data
 from engine.domain.keys import bucket_of
-from engine.domain.messages import json_text
 from engine.storage.orders import of_transition
 from engine.storage.tables import Put
 from operations.api.requests import AuditPage, ExportRequest, OperatorRequest
@@ -81,7 +81,7 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
         "Actor": "operator/grace",
         "Event": "held",
         "Detail": held.entry.detail,
-        "Data": json_text(to_data(held.entry.events)),
+        "Data": exact_json.write(to_data(held.entry.events)),
     }
     assert (row.order_id, row.data) == (ORDER_ID, recorded)
 

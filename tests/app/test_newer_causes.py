@@ -4,9 +4,9 @@ import pytest
 
 from engine.decisions.lists import summary
 from engine.decisions.transitions import HistoryEntry
+from engine.domain import exact_json
 from engine.domain.causes import Cause
 from engine.domain.events import StepFailed
-from engine.domain.messages import json_in
 from engine.storage.order_rows import order_of, state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
@@ -45,9 +45,9 @@ def test_a_known_cause_with_the_facts_of_a_newer_version_is_read_and_written_bac
     state = state_record(order)
     read = reread(f"{ORDER_ID}|state", state)
     assert read == state
-    (own,) = json_in(columns_of_record(read)["Steps"])
+    (own,) = exact_json.read(columns_of_record(read)["Steps"])
     assert own["ExactState"]["Cause"] == {"Code": fact["code"], "Facts": fact["facts"]}
     again = order_of(order.submitted, read, order.etag)
     assert again.steps == order.steps
     assert summary(again)["Cause"] == group
-    assert json_in(summary(again)["Reason"]) == fact
+    assert exact_json.read(summary(again)["Reason"]) == fact

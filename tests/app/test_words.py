@@ -10,6 +10,7 @@ from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
 from engine.decisions.lists import summary
 from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent
+from engine.domain import exact_json
 from engine.domain import statuses as life
 from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code
@@ -30,7 +31,6 @@ from engine.domain.events import (
     UndoRequested,
     WorkflowChanged,
 )
-from engine.domain.messages import json_text
 from engine.domain.orders import Pending
 from engine.domain.states import BackingOff, UndoPending
 from engine.domain.statuses import Outcome
@@ -353,7 +353,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
                 "FailedSteps": "payment",
                 "FailedAgents": "payment",
                 "Cause": "refused: declined",
-                "Reason": json_text(refusal("declined").as_json()),
+                "Reason": exact_json.write(refusal("declined").as_json()),
             },
         ),
     ],

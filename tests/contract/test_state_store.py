@@ -8,11 +8,10 @@ import pytest
 
 from engine.azure.clock import order_ids, utc_now
 from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent, Transition
-from engine.domain import work_index
+from engine.domain import exact_json, work_index
 from engine.domain.causes import Code
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.keys import LAST, bucket_of, history_key, order_key, state_key
-from engine.domain.messages import json_in, json_text
 from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import Priority
 from engine.storage import outbox
@@ -102,15 +101,15 @@ OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, 
 
 def with_regions(columns):
     """Return the columns of a state row as a newer version has them, which says more of each part of a step."""
-    (step,), (rules,) = json_in(columns["Steps"]), json_in(columns["Rules"])
+    (step,), (rules,) = exact_json.read(columns["Steps"]), exact_json.read(columns["Rules"])
     for part in (step, step["ExactState"], step["Effect"], step["Effect"]["Key"], rules):
         part["Region"] = ["eu"]
-    return {**columns, "Steps": json_text([step]), "Rules": json_text([rules])}
+    return {**columns, "Steps": exact_json.write([step]), "Rules": exact_json.write([rules])}
 
 
 def regions_in(columns):
     """Return what is there of it: of the step, its exact state, its effect, the key, and the rules."""
-    (step,), (rules,) = json_in(columns["Steps"]), json_in(columns["Rules"])
+    (step,), (rules,) = exact_json.read(columns["Steps"]), exact_json.read(columns["Rules"])
     parts = (step, step["ExactState"], step["Effect"], step["Effect"].get("Key", {}), rules)
     return ["Region" in part for part in parts]
 

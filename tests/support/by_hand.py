@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
-from engine.domain.messages import decode, json_text
+from engine.domain import exact_json
+from engine.domain.messages import decode
 from engine.domain.submitted_order import ERASED
 from engine.workflow import COOLDOWN, UNDO
 from samples.claims.business import CLAIMS, Claim, worth_something
@@ -176,11 +177,11 @@ def payload_of(check, erased, person, personal, keys):
 
 
 def check_claim(payload):
-    worth_something(decode(Claim, json_text(payload)))
+    worth_something(decode(Claim, exact_json.write(payload)))
 
 
 def check_order(payload):
-    only_our_products(decode(Content, json_text(payload)))
+    only_our_products(decode(Content, exact_json.write(payload)))
 
 
 NOBODY = {"name": ERASED, "email": ERASED}

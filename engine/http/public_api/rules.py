@@ -18,6 +18,7 @@ from engine.decisions.transitions import Transition
 from engine.declarations.business import EndpointDefinition
 from engine.domain.contents import content_text
 from engine.domain.errors import InputFault, InvalidError, UnknownOrderError
+from engine.domain.exact_models import as_json
 from engine.domain.messages import NotBefore, OrderId, Submission
 from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import Outcome, ProcessState
@@ -174,7 +175,7 @@ def fingerprint(content: BaseModel, idempotency_key: str, kind: str = "") -> str
 
 def payload_of(content: BaseModel) -> Mapping[str, Any]:
     """Return the payload as it was sent: without the defaults of the model."""
-    return content.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return as_json(content, exclude_unset=True)
 
 
 def submission(

@@ -1,7 +1,6 @@
 """Options that several commands share, and the values that they read."""
 
 import getpass
-import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from engine.domain import exact_json
 from engine.words.catalogue import text
 from operations.cli.client import Json
 from operations.cli.terminal import IN_UTC, zone
@@ -115,8 +115,8 @@ def _with_date(given: str) -> str:
 def json_object(given: str | None) -> Json | None:
     """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
     try:
-        found = json.loads(given) if given is not None else None
-    except (ValueError, RecursionError) as fault:
+        found = exact_json.read(given) if given is not None else None
+    except ValueError as fault:
         raise click.BadParameter(text("fault.no-json", error=fault)) from None
     if found is not None and not isinstance(found, dict):
         raise click.BadParameter(text("cli.no-object"))

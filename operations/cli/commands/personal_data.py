@@ -1,10 +1,10 @@
 """Commands on personal data."""
 
-import json
 from collections.abc import Iterable
 from itertools import chain
 
 import click
+import simplejson
 
 from engine.words.catalogue import text
 from operations.cli import formatting
@@ -20,7 +20,7 @@ def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
     """Show the personal data of an order."""
     body = {"operator": operator, "note": note}
     answer = api.post("orders", order_id, "reveal", body=body)
-    click.echo(json.dumps(answer["payload"], indent=2, ensure_ascii=False))
+    click.echo(simplejson.dumps(answer["payload"], indent=2, ensure_ascii=False))
 
 
 @click.command(help=text("cli.command.erase"))

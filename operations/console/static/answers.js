@@ -2,6 +2,7 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { Problem } from "../../../engine/pages/static/common/api.js";
+import { parse, rewrites } from "../../../engine/pages/static/common/json.js";
 import { countdown, sentOf, typedOf, zone } from "../../../engine/pages/static/common/time.js";
 import { rich, text } from "../../../engine/pages/static/common/words.js";
 import { LONG, confirm } from "./dialog.js";
@@ -130,7 +131,7 @@ export const form = (fields) => JSON.stringify(Object.fromEntries(fields.map((na
 export function parsed(json) {
   let found;
   try {
-    found = JSON.parse(json);
+    found = parse(json, rewrites);
   } catch (fault) {
     throw new Problem(0, { title: text("console.answers.no-json"), faults: [String(fault)] });
   }

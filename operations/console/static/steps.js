@@ -31,7 +31,7 @@ export const steps = ({ steps: all }) =>
           step.reason ??
           (step.result
             ? Object.entries(step.result)
-                .map(([name, value]) => `${name} ${value}`)
+                .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
                 .join(", ")
             : "");
         return h(

@@ -129,3 +129,23 @@ test("a typed answer is kept through all that leaves the step open, until it is 
     assert.equal(await typed(), form(["limit"]), name);
   }
 });
+
+test("numbers of a question and of an answer are those that were asked and typed", async (context) => {
+  // `bugs 2`, `P7`: JavaScript has other numbers than these, and the wrong ones were recorded.
+  const document = giveDocument();
+  const asked = '{"account":12345678901234567890,"amount":12345678901234567.89}';
+  const rest = '"fields":["n"],"until":null,"requestsSent":0,"asks":3';
+  const sent = [];
+  context.mock.method(globalThis, "fetch", async (_, { body }) => {
+    if (body) sent.push(body);
+    return new Response(`{"question":${asked},${rest}}`);
+  });
+  const dialog = await dialogOf("answer", document);
+  for (const number of ["12345678901234567890", "12345678901234567.89"])
+    assert.ok(dialog.textContent.includes(number), dialog.textContent);
+  type(dialog, "operator", "Ada");
+  type(dialog, "content", '{"claim": 9007199254740993, "amount": 12345678901234567.89, "few": 1e2, "price": 1.10}');
+  await press(dialog, "answer");
+  const typed = '{"claim":9007199254740993,"amount":12345678901234567.89,"few":1e2,"price":1.10}';
+  assert.deepEqual(sent, [`{"operator":"Ada","answer":${typed}}`]);
+});

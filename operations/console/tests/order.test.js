@@ -13,11 +13,12 @@ const EXPLANATION = { summary: "Why.", nextActor: null, nextAt: null, ifNothingH
 const ORDER = { orderId: "b00-1", situation: "s", keys: [], actions: [], steps: [], history: [], placedAt: AT };
 const STEP = { name: "pay", state: "NotStarted", attempts: 2, failureCount: 0, threshold: 3 };
 
-/** What the page of this order shows. */
+/** What the page of this order shows; the order may be JSON. */
 async function shown(order) {
   const seen = [];
   globalThis.innerWidth = 1000;
-  globalThis.fetch = async (url) => Response.json(String(url).endsWith("/explain") ? EXPLANATION : order);
+  const json = typeof order === "string" ? order : JSON.stringify(order);
+  globalThis.fetch = async (url) => new Response(String(url).endsWith("/explain") ? JSON.stringify(EXPLANATION) : json);
   const place = {
     show: (...children) => void seen.push(textOf(children)),
     say: () => {},
@@ -25,7 +26,7 @@ async function shown(order) {
     askKey: () => {},
     again: () => {},
   };
-  const page = orderPage(place, new URLSearchParams(), order.orderId);
+  const page = orderPage(place, new URLSearchParams(), JSON.parse(json).orderId);
   while (!seen.some((text) => text.includes("Why."))) await new Promise((resolve) => setImmediate(resolve));
   page.stop();
   return seen.at(-1);
@@ -74,4 +75,13 @@ test("the deadline of an order is shown, where it has one", async () => {
   const label = text("console.order.due-by");
   assert.ok((await shown({ ...ORDER, dueBy: AT })).includes(label));
   for (const dueBy of [null, undefined]) assert.ok(!(await shown({ ...ORDER, dueBy })).includes(label));
+});
+
+test("what was ordered has the numbers that were sent, as they were", async () => {
+  // `bugs 2`: the page showed others.
+  const numbers = '{"account":9007199254740993,"amount":12345678901234567.89}';
+  const history = [{ at: AT, actor: "t", event: "e", detail: "", events: [] }];
+  const order = JSON.stringify({ ...ORDER, history, steps: [STEP], payload: "P" }).replace('"P"', numbers);
+  const page = await shown(order);
+  for (const number of ["9007199254740993", "12345678901234567.89"]) assert.ok(page.includes(number), page);
 });

@@ -6,8 +6,8 @@ import pytest
 
 from engine.declarations.business import offers_of
 from engine.declarations.workflow import StepDefaults
+from engine.domain import exact_json
 from engine.domain.errors import InvalidError
-from engine.domain.messages import json_text
 from engine.domain.submitted_order import ERASED, OnFailure
 from samples.claims.business import CLAIMS
 from samples.simulator.rules import simulated
@@ -47,7 +47,7 @@ def test_the_name_of_who_is_insured_can_be_seen(blank):
 def test_what_is_left_of_an_erased_claim_is_nothing_personal():
     """It is no longer anybody's; erased again it is the same."""
     erased = PAYLOAD.erased(STORM)
-    assert [value for value in PAYLOAD.personal(STORM) if value in json_text(erased)] == []
+    assert [value for value in PAYLOAD.personal(STORM) if value in exact_json.write(erased)] == []
     assert set(PAYLOAD.personal(erased)) == {ERASED}
     assert PAYLOAD.erased(erased) == erased
     assert PAYLOAD.belongs_to(STORM, "ADA@example.com")
@@ -72,7 +72,7 @@ def test_no_service_learns_whose_claim_it_is():
         step.name: step.request(order, {name: RESULTS[name] for name in step.uses})
         for step in CLAIM.steps
     }
-    assert "ada@example.com" not in json_text(requests)
+    assert "ada@example.com" not in exact_json.write(requests)
     assert [name for name, content in requests.items() if "description" in content] == ["assess"]
     assert (requests["approve"]["assessment"], requests["pay"]["approval"]) == ("a", "b")
 

@@ -71,6 +71,18 @@ def of(*quantities):
     )
 
 
+@pytest.mark.parametrize("quantity", [2.0, 1e2])
+def test_a_quantity_may_be_written_with_a_point(quantity):
+    """`P9`: the description says that it is an integer, and so it is."""
+    wish = decode(Purchase, of(quantity)).items[0]
+    assert (type(wish.quantity), wish.quantity) == (int, quantity)
+
+
+def test_a_quantity_has_no_fraction():
+    with pytest.raises(InvalidError):
+        decode(Purchase, of(2.5))
+
+
 def test_an_order_has_a_largest_total():
     """However it is spread over lines: nobody orders teapots for millions without being asked."""
     prices(decode(Purchase, of(500, 10)))  # 4998.00

@@ -1,5 +1,6 @@
 /** Calls to the app's API, and what they say when they fail. */
 
+import { parse } from "./json.js";
 import { setServerTime } from "./time.js";
 import { text as words } from "./words.js";
 
@@ -73,7 +74,7 @@ export async function call(path, { method, body, headers = {}, signal, seconds =
 
 function parsed(text) {
   try {
-    return text ? JSON.parse(text) : null;
+    return text ? parse(text) : null;
   } catch {
     return null;
   }

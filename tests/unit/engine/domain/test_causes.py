@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.domain import exact_json
 from engine.domain.causes import (
     FACTS,
     MAX_LENGTH,
@@ -13,7 +14,7 @@ from engine.domain.causes import (
     root_of,
     step_failed,
 )
-from engine.domain.messages import json_text, utf16_units
+from engine.domain.messages import utf16_units
 from engine.words.causes import words_of
 from tests.support.engine_records import DECLINED
 
@@ -170,7 +171,7 @@ def test_an_undo_because_of_a_step_is_grouped_with_the_failure_of_that_step():
 
 def length_of(cause):
     """The length of the facts in a row."""
-    return utf16_units(json_text(cause.facts))
+    return utf16_units(exact_json.write(cause.facts))
 
 
 def test_a_short_cause_is_kept_as_it_is():
@@ -194,7 +195,7 @@ def test_a_step_keeps_no_more_of_a_cause_than_fits_into_its_row(character, other
     """As much of it as fits, whatever characters the service sends; first `detail` is cut."""
     long = refusal(detail=character * 1000, **others)
     kept = long.shortened()
-    per_character = utf16_units(json_text(character)) - 2
+    per_character = utf16_units(exact_json.write(character)) - 2
     assert MAX_LENGTH - per_character < length_of(kept) <= MAX_LENGTH
     assert kept.facts.keys() == {*long.facts, "digest"}
     assert kept.digest == long.digest

@@ -5,7 +5,6 @@ import json
 import time
 from dataclasses import replace
 from datetime import timedelta, timezone
-from types import MappingProxyType
 from typing import Annotated
 
 import pytest
@@ -16,6 +15,7 @@ from engine.alerts import events as alerts
 from engine.decisions.requests import without
 from engine.decisions.transitions import OperatorEvent
 from engine.declarations.workflow import Workflows
+from engine.domain import exact_json
 from engine.domain.attempts import NotAttemptedReason
 from engine.domain.errors import DeferredError, InputFault, InvalidError, NotAttemptedError
 from engine.domain.events import SubmissionRefused
@@ -38,8 +38,6 @@ from engine.domain.messages import (
     bus_queues,
     decode,
     faults_of,
-    json_in,
-    json_text,
     request_id_of,
     schedule_redelivery,
 )
@@ -102,19 +100,6 @@ def test_what_is_put_off_has_the_time_in_its_id():
     again = schedule_redelivery(message, NOW, NOW + seconds(10))
     assert again.message_id == f"{ORDER_ID}:ready:1769847301000"
     assert (again.not_before, again.time_to_live) == (NOW + seconds(1), seconds(9))
-
-
-def test_json_is_compact_and_has_no_number_that_is_none_where_it_must_not():
-    """A mapping of any kind is an object."""
-    assert (
-        json_text({"a": MappingProxyType({"b": "\u00e9"}), "c": [1, 2]})
-        == '{"a":{"b":"\u00e9"},"c":[1,2]}'
-    )
-    assert json_text(float("nan")) == "NaN"
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        json_text(float("nan"), allow_nan=False)
-    with pytest.raises(ValueError, match="no JSON that can be read: TypeError"):
-        json_in(None)
 
 
 class Lists(BaseModel):
@@ -256,7 +241,7 @@ def test_a_notice_that_is_given_up_has_an_alert_with_its_queue_and_the_fault():
     )
     alert = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
     given_up = successor(row, ValueError("gone"), NOW, 1, counts=True)
-    assert json_in(given_up.data["Data"]) == alert.data
+    assert exact_json.read(given_up.data["Data"]) == alert.data
 
 
 @pytest.mark.proves("SCH-8")

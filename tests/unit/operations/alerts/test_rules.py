@@ -30,7 +30,7 @@ def faults_of(body):
 def test_data_that_are_no_json_are_a_fault():
     """NaN is none, though Python reads it."""
     text = json.dumps(EVENT | {"data": {"amount": float("nan")}})
-    assert faults_of(base64.b64encode(text.encode())) == ("data", "no-json")
+    assert faults_of(base64.b64encode(text.encode())) == ("body", "no-json")
 
 
 def test_an_alert_is_read():
