@@ -21,6 +21,7 @@ from engine.workflow import (
     UNDO,
     Agent,
     Model,
+    Money,
     Name,
     Operation,
     Owner,
@@ -34,7 +35,7 @@ from shop.catalogue import BY_SKU, PRODUCTS
 Email = Annotated[
     str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")
 ]
-Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+Price = Annotated[str, Field(pattern=r"^[0-9]{1,7}\.[0-9]{2}$")]
 """A decimal string such as "12.50" (EUR)."""
 
 
@@ -171,7 +172,7 @@ def goods(order: Content) -> tuple[Item, ...]:
 def total(order: Content) -> str:
     """Return the sum of an order."""
     prices = (Decimal(line.unit_price) * line.quantity for line in order.items)
-    return f"{sum(prices, Decimal(0)):.2f}"
+    return Money.of(sum(prices, Decimal(0)), "EUR").amount
 
 
 @orders.step(warehouse.reserve, undo=warehouse.release, on_failure=UNDO)

@@ -1,19 +1,13 @@
 """The products of the shop."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+
+from engine.workflow import Money
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """The price of one piece; `amount` is a decimal string such as "14.00"."""
-
-    amount: str
-    currency: Literal["EUR"]
-
-
-EUR = partial(Price, currency="EUR")
+def eur(amount: str) -> Money:
+    """Return an amount in EUR."""
+    return Money(amount=amount, currency="EUR")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +17,7 @@ class Product:
     sku: str
     name: str
     description: str
-    price: Price
+    price: Money
 
 
 PRODUCTS = (
@@ -31,28 +25,28 @@ PRODUCTS = (
         sku="TEA-EARL-GREY",
         name="Earl Grey",
         description="Black tea with bergamot, 100 g",
-        price=EUR("12.50"),
+        price=eur("12.50"),
     ),
     Product(
         sku="TEA-SENCHA",
         name="Sencha",
         description="Green tea from Shizuoka, 100 g",
-        price=EUR("14.00"),
+        price=eur("14.00"),
     ),
     Product(
         sku="TEA-ROOIBOS",
         name="Rooibos",
         description="Red bush tea, free of caffeine, 100 g",
-        price=EUR("9.80"),
+        price=eur("9.80"),
     ),
     Product(
         sku="POT-GLASS",
         name="Glass teapot",
         description="0.8 l, with a strainer",
-        price=EUR("34.90"),
+        price=eur("34.90"),
     ),
     Product(
-        sku="CUP-PORCELAIN", name="Porcelain cup", description="0.2 l, white", price=EUR("11.20")
+        sku="CUP-PORCELAIN", name="Porcelain cup", description="0.2 l, white", price=eur("11.20")
     ),
 )
 

@@ -51,6 +51,7 @@ class FaultCode(StrEnum):
 
     # Fields of a payload.
     FIELD_RESERVED = ("field-reserved", ("field",))
+    FLOAT_FOR_MONEY = ("float-for-money", ())
     MODEL_IN_MAPPING = ("model-in-mapping", ("model",))
     PERSONAL_KEY = ("personal-key", ())
     MARK_ON_MODEL = ("mark-on-model", ("model",))

@@ -12,6 +12,7 @@ from engine.words import faults  # noqa: F401 - by it the errors of a declaratio
 from engine.workflow.businesses import application
 from engine.workflow.endpoints import OrderEndpoint
 from engine.workflow.model import Key, Model, Owner, Personal
+from engine.workflow.money import Money
 from engine.workflow.services import Agent, Nothing, Operation
 from engine.workflow.steps import Workflow
 
@@ -37,6 +38,7 @@ __all__ = [
     "InvalidError",
     "Key",
     "Model",
+    "Money",
     "Name",
     "NonRetryable",
     "Nothing",

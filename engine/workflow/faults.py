@@ -60,7 +60,7 @@ def _of_payload(payload: type[Model]) -> Iterator[Fault]:
 
 
 def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[Fault]:
-    """Yield the fields whose marks nobody would find: models as values of a mapping."""
+    """Yield the fields whose marks nobody would find, and those that a float would round."""
     if model in seen:
         return
     seen.add(model)
@@ -70,10 +70,26 @@ def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[Fault]:
             yield Fault(FaultCode.MODEL_IN_MAPPING, place, model=inner[0].__name__)
         if is_key(field) and mark_of(field):
             yield Fault(FaultCode.PERSONAL_KEY, place)
+        if _is_money(name, model) and _has_float(field.annotation):
+            yield Fault(FaultCode.FLOAT_FOR_MONEY, place)
         if inner and (mark_of(field) or is_key(field)):
             yield Fault(FaultCode.MARK_ON_MODEL, place, model=inner[0].__name__)
         for part in inner:
             yield from _without_marks(part, seen)
+
+
+MONEY = {"amount", "cost", "costs", "fare", "fee", "fees", "price", "salary"}
+"""The last words of names by which a field holds money."""
+
+
+def _is_money(name: str, model: type[Any]) -> bool:
+    """Whether a field of this name holds money: also a `total` beside a `currency`."""
+    word = name.rpartition("_")[2]
+    return word in MONEY or (word in ("total", "sum", "value") and "currency" in model.model_fields)
+
+
+def _has_float(annotation: Any) -> bool:
+    return annotation is float or any(map(_has_float, get_args(annotation)))
 
 
 def _has_mapping(annotation: Any) -> bool:

@@ -1,5 +1,6 @@
 """An insurance company: its claims, its services and its one workflow."""
 
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
@@ -21,7 +22,7 @@ from engine.workflow import (
     application,
 )
 
-Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+Amount = Annotated[str, Field(pattern=r"^[0-9]{1,7}\.[0-9]{2}$")]
 """A decimal string such as "950.00" (EUR)."""
 
 
@@ -35,7 +36,7 @@ class PolicyHolder(Model):
 class Claim(Model):
     """The payload of a claim; its description is free text, so it may be personal."""
 
-    claim_number: Key[Annotated[str, Field(pattern=r"^C-\d{4,10}$")]]
+    claim_number: Key[Annotated[str, Field(pattern=r"^C-[0-9]{4,10}$")]]
     policy_holder: PolicyHolder
     amount: Amount
     description: Personal[Text]
@@ -43,7 +44,7 @@ class Claim(Model):
 
 def worth_something(claim: Claim) -> None:
     """Refuse a claim for nothing; raises `InvalidError`."""
-    if float(claim.amount) == 0:
+    if Decimal(claim.amount) == 0:
         raise InvalidError(["amount: expected more than 0.00"])
 
 

@@ -32,7 +32,7 @@ from engine.workflow import (
 LIMIT = Decimal(1000)
 """Up to this amount (EUR) nobody has to approve a claim."""
 
-Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+Amount = Annotated[str, Field(pattern=r"^[0-9]{1,7}\.[0-9]{2}$")]
 """A decimal string such as "950.00" (EUR)."""
 
 
@@ -46,7 +46,7 @@ class Claimant(Model):
 class ClaimWithApprovals(Model):
     """The payload of a claim; its description is free text, so it may be personal."""
 
-    claim_number: Key[Annotated[str, Field(pattern=r"^C-\d{4,10}$")]]
+    claim_number: Key[Annotated[str, Field(pattern=r"^C-[0-9]{4,10}$")]]
     policy_holder: Claimant
     amount: Amount
     description: Personal[Text]

@@ -29,7 +29,7 @@ from engine.workflow import (
 
 # The payload of a rental
 
-Amount = Annotated[str, Field(pattern=r"^\d{1,5}\.\d{2}$")]
+Amount = Annotated[str, Field(pattern=r"^[0-9]{1,5}\.[0-9]{2}$")]
 
 
 class Renter(Model):
@@ -43,7 +43,7 @@ class Renter(Model):
 class Rental(Model):
     """What is rented, by whom, and when."""
 
-    reservation_number: Key[Annotated[str, Field(pattern=r"^R-\d{4,10}$")]]
+    reservation_number: Key[Annotated[str, Field(pattern=r"^R-[0-9]{4,10}$")]]
     renter: Renter
     car_class: Literal["small", "estate", "van"]
     pick_up: date

@@ -8,7 +8,7 @@ import pytest
 
 from engine.domain.statuses import Outcome
 from engine.runtime.api import http_functions
-from shop.catalogue import BY_SKU, EUR
+from shop.catalogue import BY_SKU, eur
 from shop.triggers import routes
 from shop.words import LATER
 from testkit.memory import in_memory
@@ -84,7 +84,7 @@ async def test_a_key_stands_for_one_order_and_one_purchase(call):
 def priced(amount):
     """The shop's products, of which sencha has this price."""
     sencha = BY_SKU["TEA-SENCHA"]
-    return BY_SKU | {sencha.sku: replace(sencha, price=EUR(amount))}
+    return BY_SKU | {sencha.sku: replace(sencha, price=eur(amount))}
 
 
 NOW_OTHERWISE = {

@@ -773,6 +773,12 @@ class Whole(Stay):
     first: Personal[Pet]
 
 
+class Rounded(Stay):
+    """With an amount of money that a float would round."""
+
+    room_price: float | None
+
+
 class Both(Stay):
     """With a mark too many."""
 
@@ -830,6 +836,10 @@ IN_A_BUSINESS = {
     "a personal model": (
         lambda: application(stays(payload=Whole), agents=[hotel]),
         Fault(FaultCode.MARK_ON_MODEL, "payload Whole: field first", model="Pet"),
+    ),
+    "a float for money": (
+        lambda: application(stays(payload=Rounded), agents=[hotel]),
+        Fault(FaultCode.FLOAT_FOR_MONEY, "payload Rounded: field room_price"),
     ),
     "a personal key": (
         lambda: application(stays(payload=Both), agents=[hotel]),

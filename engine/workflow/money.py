@@ -1,0 +1,63 @@
+"""Money in payloads, requests and answers: exact, and with the decimals of its currency."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from engine.workflow.model import Model
+
+TABLE = json.loads(Path(__file__).with_name("currencies.json").read_text("utf-8"))
+DECIMALS: dict[str, int] = {
+    code: int(decimals) for decimals, codes in TABLE["decimals"].items() for code in codes.split()
+}
+"""The decimals of each currency.
+
+A code stays when ISO withdraws it, since old orders have it. The table is ours since libraries
+differ: some tell what people write, and others drop old codes.
+"""
+
+
+class Money(Model):
+    """An amount of money, such as 14.00 EUR. It may have fewer decimals than its currency."""
+
+    amount: Annotated[str, Field(pattern=r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$", examples=["14.00"])]
+    """A text, since a JSON number passes through floats in many programs."""
+    currency: Annotated[
+        str,
+        Field(pattern=r"^[A-Z]{3}$", examples=["EUR"], json_schema_extra={"enum": [*DECIMALS]}),
+    ]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        known = DECIMALS.get(self.currency)
+        if known is None:
+            raise PydanticCustomError("unknown-currency", "The currency is unknown")
+        if len(self.amount.partition(".")[2]) > known:
+            message = "The currency has fewer decimals"
+            raise PydanticCustomError("too-many-decimals", message, {"decimals": known})
+        return self
+
+    @property
+    def value(self) -> Decimal:
+        """The amount to calculate with."""
+        return Decimal(self.amount)
+
+    @classmethod
+    def of(cls, value: Decimal, currency: str) -> Self:
+        """Return the amount with all decimals of its currency.
+
+        Raises ValueError if it has more, since the caller decides how to round, and for an unknown
+        currency.
+        """
+        return cls(amount=f"{value:.{_decimals(value, currency)}f}", currency=currency)
+
+
+def _decimals(value: Decimal, currency: str) -> int:
+    exponent = value.normalize().as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is no amount of money")  # noqa: TRY004 - of a value, not a type
+    return max(DECIMALS.get(currency, 0), -exponent)
