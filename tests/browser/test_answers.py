@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.async_api import expect
 
+from tests.support.inspection import states_of
 from tests.support.submitting import submit_new
 
 TITLE = "Answers from outside"
@@ -36,7 +37,7 @@ async def test_an_operator_answers_for_a_customer(client, console, waiting):
     await expect(dialog.locator("pre")).to_contain_text("Which bags, hidden?")
     await expect(dialog).not_to_contain_text("Ada")
     field = dialog.get_by_label("The answer, as JSON")
-    assert json.loads(await field.input_value()) == {"colour": "", "bags": ""}
+    assert json.loads(await field.input_value()) == {"colour": "", "bags": "", "grams": ""}
     wrong = '{"colour": 7, "bags": "many"}'
     for typed, faults in (
         ('{"colour": ', ["The answer is no JSON"]),
@@ -57,7 +58,32 @@ async def test_an_operator_answers_for_a_customer(client, console, waiting):
     await expect(page.locator(".head .badge")).to_have_text("Processed")
     await expect(awaited).to_have_count(0)
     order = await client.order(waiting)
-    assert order["steps"][0]["result"] == {"colour": "green", "bags": 2}
+    assert order["steps"][0]["result"] == {"colour": "green", "bags": 2, "grams": None}
+
+
+@pytest.mark.soak
+@pytest.mark.proves("ANS-3", "OPR-5")
+async def test_numbers_are_sent_stored_and_shown_as_they_were_typed(client, console, waiting):
+    """`bugs 2`, `P7`: JavaScript has other numbers than these, and the wrong ones were recorded."""
+    page = await console(f"/orders/{waiting}")
+    sent = []
+    page.on("request", lambda request: sent.append(request.post_data or ""))
+    dialog = await open_dialog(page, "Answer")
+    field = dialog.get_by_label("The answer, as JSON")
+    numbers = '"bags": 9007199254740993, "grams": 12345678901234567.89'
+    for colour, written in (("7", numbers.replace("9007199254740993", "1e2")), ('"red"', numbers)):
+        await field.fill(f'{{"colour": {colour}, {written}}}')
+        await dialog.get_by_role("button", name="Answer for them").click()
+        if colour == "7":
+            await expect(dialog.get_by_role("alert")).to_contain_text("answer.colour")
+    await expect(page.locator(".head .badge")).to_have_text("Processed")
+    bodies = [body for body in sent if '"answer":' in body]
+    assert ['"bags":1e2,' in body for body in bodies] == [True, False]
+    row = str((await states_of(client, [waiting]))[waiting])
+    for number in ("9007199254740993", "12345678901234567.89"):
+        assert number in bodies[-1]
+        assert number in row
+        await expect(page.locator("tbody", has_text=number)).not_to_have_count(0)
     assert await client.actions(waiting) == ["reserve"]
 
 

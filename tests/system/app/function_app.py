@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
@@ -89,6 +90,7 @@ class Choice(Model):
 
     colour: str
     bags: int
+    grams: Decimal | None = None
 
 
 def asking() -> WorkflowDefinition:
@@ -99,7 +101,7 @@ def asking() -> WorkflowDefinition:
         capability=EXTERNAL_PARTY,
         operation=ANSWER,
         request=lambda order, _: {"text": f"Which bags, {order.payload['customer']['name']}?"},
-        result_fields=("colour", "bags"),
+        result_fields=("colour", "bags", "grams"),
         timeout=timedelta(days=1),
         threshold=3,
         **fields_of(Choice),
