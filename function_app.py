@@ -69,7 +69,7 @@ def functions(
         *(callback_routes(engine.callback_service) if engine.callback_urls else ()),
         *operator_routes(operations.services),
     ]
-    app.register_functions(http_functions(calls, operations.sign_in))
+    app.register_functions(http_functions(calls, operations.sign_in, engine.call_limits))
     app.register_functions(console_functions(pages))
     # Where services are simulated, visitors look around. Elsewhere they are customers.
     app.register_functions(page_functions(pages, start=engine.settings.simulator_enabled))

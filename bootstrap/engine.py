@@ -20,6 +20,7 @@ from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
 from engine.domain.work_index import WorkItemKind, checked_kinds
 from engine.features.external_events.callback_urls import CallbackUrls
+from engine.http.call_limits import CallLimits
 from engine.http.external_events import CallbackService
 from engine.http.public_api.service import CustomerService
 from engine.runtime.external_events import ExternalEventInbox
@@ -124,6 +125,11 @@ class Engine:
     def bus_queues(self) -> Sequence[str]:
         """The queues between scheduler and agents, and that of answers."""
         return bus_queues(self.agent_names, answers=self.business.waits_for_events)
+
+    @cached_property
+    def call_limits(self) -> CallLimits:
+        """The limit of the public calls for each caller."""
+        return CallLimits(self.settings.public_calls_per_minute, self.settings.trusted_proxies)
 
     @cached_property
     def unit_of_work(self) -> UnitOfWork:

@@ -6,10 +6,17 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, SecretStr, SkipValidation, ValidationError
-from pydantic_settings import SettingsConfigDict
+from pydantic import (
+    BeforeValidator,
+    Field,
+    IPvAnyNetwork,
+    SecretStr,
+    SkipValidation,
+    ValidationError,
+)
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from engine.azure.agent_settings import addresses_of, faults_of, scopes_of, values_of
 from engine.azure.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
@@ -46,6 +53,7 @@ EXPECTED = {
     "PUBLIC_URL": "the app's own address, such as https://orders.example.com",
     "LOG_LINK": "an address with {orderId} in it, https://…",
     "RUNBOOK_URL": "where docs/operate.md can be read, https://…, without a #",
+    "TRUSTED_PROXIES": "addresses and networks with commas, such as 203.0.113.7, 10.0.0.0/8",
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB such as */15 * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "when to look for orders, as NCRONTAB such as */30 * * * * *",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB such as */30 * * * * *",
@@ -53,6 +61,13 @@ EXPECTED = {
     "NOTIFY_SCHEDULE": "when to look for alerts to send to people, as NCRONTAB such as 0 * * * * *",
     **EXPECTED_OF_CHANNELS,
 }
+
+
+def _listed(text: Any) -> Any:
+    """Return the parts of a list with commas."""
+    if not isinstance(text, str):
+        return text
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 SCHEDULES = tuple(name for name in EXPECTED if name.endswith("_SCHEDULE"))
@@ -197,6 +212,15 @@ class Settings(ChannelSettings):
     """The language of the texts for people: the name of a file in `engine/words`, or `pseudo`."""
     public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")
     """The app's own address as others reach it, of which links to answers are made (ANS-6)."""
+    public_calls_per_minute: int = Field(300, alias="PUBLIC_CALLS_PER_MINUTE", ge=0, le=100_000)
+    """How many public calls a minute one address may make in each process; 0 for any number."""
+    trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode, BeforeValidator(_listed)] = (
+        Field((), alias="TRUSTED_PROXIES")
+    )
+    """The addresses and networks, with commas, of proxies before Azure's front end.
+
+    Only behind them does the address count that they forward; empty where there are none.
+    """
     instance_id: str = Field(default_factory=default_instance_id)
     """The value of `LockedBy` while this process handles an order."""
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")

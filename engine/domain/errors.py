@@ -83,6 +83,14 @@ class TooManyTriesError(AppError):
     """There were too many calls with a wrong link: wait for a while."""
 
 
+class TooManyCallsError(AppError):
+    """A caller makes too many calls: wait for so many seconds."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+
 class UnknownAgentError(AppError):
     """The app has no agent of that name."""
 

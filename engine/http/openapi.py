@@ -88,6 +88,8 @@ class Route:
             yield 409
         if any(self.bodies):
             yield 411
+        if self.open and 429 not in self.also_refuses:
+            yield 429
         yield from self.also_refuses
         yield 503
 
@@ -103,7 +105,7 @@ REFUSALS = {
     409: "The request makes no sense in the present state, or the order cannot be read; "
     "nothing was changed",
     411: "The body came without a Content-Length, or in chunks, and was not read",
-    429: "There were too many calls with a wrong link",
+    429: "There were too many calls: from one address, or with a wrong link",
     503: "Something that is needed is away; try again",
 }
 

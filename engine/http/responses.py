@@ -21,6 +21,7 @@ from engine.domain.errors import (
     NotSignedInError,
     OutOfTimeError,
     RefusedError,
+    TooManyCallsError,
     TooManyTriesError,
     UnavailableError,
     UnknownAgentError,
@@ -95,6 +96,7 @@ STATUS: Mapping[type[AppError], int] = {
     UnknownOrderError: 404,
     InvalidCallbackUrlError: 403,
     TooManyTriesError: 429,
+    TooManyCallsError: 429,
     UnknownAgentError: 404,
     UnknownMessageError: 404,
     RefusedError: 409,
@@ -114,7 +116,7 @@ RETRY_AFTER: Mapping[type[AppError], int] = {
 }
 """The seconds after which a caller may try again."""
 
-TITLE_SAYS_ALL = (UnknownOrderError, ConflictError)
+TITLE_SAYS_ALL = (UnknownOrderError, ConflictError, TooManyCallsError)
 """The errors whose answer has no detail."""
 
 
@@ -127,7 +129,8 @@ def problem_of(error: AppError) -> func.HttpResponse:
     if isinstance(error, InvalidError):
         return problem(STATUS[kind], title, faults=list(map(words_of_fault, error.faults)))
     detail = None if kind in TITLE_SAYS_ALL else words_of_error(error) or None
-    headers = {"Retry-After": str(RETRY_AFTER[kind])} if kind in RETRY_AFTER else {}
+    wait = error.retry_after if isinstance(error, TooManyCallsError) else RETRY_AFTER.get(kind)
+    headers = {} if wait is None else {"Retry-After": str(wait)}
     return problem(STATUS[kind], title, detail, headers=headers)
 
 

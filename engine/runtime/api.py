@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from engine.domain.errors import InputFault, InvalidError
 from engine.domain.messages import MAX_FAULTS, MAX_OF_NAME, faults_of
 from engine.domain.texts import plain
+from engine.http.call_limits import CallLimits
 from engine.http.models import Parameters
 from engine.http.openapi import Route, description
 from engine.http.responses import body_of, ok, order_id_of, unless_known
@@ -21,8 +22,13 @@ from engine.http.sign_in import SignIn
 from engine.runtime.functions import Functions
 
 
-def http_functions(routes: Sequence[Route], sign_in: SignIn | None = None) -> func.Blueprint:
-    """Return a function for each call, and one for the description of all calls."""
+def http_functions(
+    routes: Sequence[Route], sign_in: SignIn | None = None, limits: CallLimits | None = None
+) -> func.Blueprint:
+    """Return a function for each call, and one for the description of all calls.
+
+    Open calls have limits, and those with the operators' key are made by who is signed in.
+    """
     triggers = Functions()
     described = cache(lambda: ok(description(routes)).get_body())
 
@@ -31,16 +37,20 @@ def http_functions(routes: Sequence[Route], sign_in: SignIn | None = None) -> fu
         return func.HttpResponse(described(), mimetype="application/json")
 
     for route in routes:
-        _bind(triggers, route, None if route.open else sign_in)
+        _bind(triggers, route, None if route.open else sign_in, limits if route.open else None)
     return triggers
 
 
-def _bind(triggers: Functions, route: Route, sign_in: SignIn | None) -> None:
+def _bind(
+    triggers: Functions, route: Route, sign_in: SignIn | None, limits: CallLimits | None
+) -> None:
     level = func.AuthLevel.ANONYMOUS if route.open else func.AuthLevel.FUNCTION
 
     @triggers.function_name(route.name)
     @triggers.route(route.path, methods=[route.method], auth_level=level)
     async def call(req: func.HttpRequest) -> func.HttpResponse:
+        if limits:
+            limits.check(req.headers)
         arguments: Mapping[str, Any] = dict(_arguments(route, req))
         if sign_in:
             arguments = sign_in.in_the_name_of(req.headers, arguments)

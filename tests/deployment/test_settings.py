@@ -149,6 +149,8 @@ USUAL = {
     "MAX_SILENCE_SECONDS": "3600",
     "PENDING_ALERT_SECONDS": "900",
     "SWEEP_ALERT_SECONDS": "300",
+    "PUBLIC_CALLS_PER_MINUTE": "300",
+    "TRUSTED_PROXIES": "",
     "ALERT_INTERVAL_SECONDS": "600",
     "ALERT_OPERATIONS_PER_SECOND": "50",
     "ALERT_RULES": "[]",
@@ -176,7 +178,9 @@ def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
     }
     unset = (None, PydanticUndefined)
     assert {
-        name: str(default) for name, default in defaults.items() if default not in unset
+        name: ", ".join(default) if isinstance(default, tuple) else str(default)
+        for name, default in defaults.items()
+        if default not in unset
     } == USUAL
     settings = deployed.settings
     in_azure = {name: settings[name] for name in USUAL}

@@ -43,6 +43,8 @@ VALUES = {
     "MAX_SILENCE_SECONDS": "66",
     "PENDING_ALERT_SECONDS": "63",
     "SWEEP_ALERT_SECONDS": "64",
+    "PUBLIC_CALLS_PER_MINUTE": "67",
+    "TRUSTED_PROXIES": "203.0.113.7, 10.0.0.0/8",
     "RETENTION_DAYS": "19",
     "BUCKETS": "20",
 }
@@ -220,6 +222,8 @@ def test_every_setting_reaches_what_goes_by_it(settings, monkeypatch):
         max_retry_pause=timedelta(seconds=66),
     )
     assert app.engine.supervisor.rules.max_unbegun_attempts == 15
+    assert app.engine.call_limits._most == 67
+    assert list(map(str, app.engine.call_limits._proxies)) == ["203.0.113.7/32", "10.0.0.0/8"]
     assert (len(terms.buckets), submission.unknown_name_max_deliveries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.engine.unread, app.operations.orders.acting)
     assert {rules.version_overlap for rules in left_to_newer} == {timedelta(seconds=65)}
@@ -358,7 +362,20 @@ TOO_MUCH = {
     "MAX_SILENCE_SECONDS": "0",
     "PENDING_ALERT_SECONDS": "inf",
     "SWEEP_ALERT_SECONDS": "nan",
+    "PUBLIC_CALLS_PER_MINUTE": "-1",
 }
+
+
+@pytest.mark.parametrize(
+    "text", ["203.0.113.0/33", "example.com", "203.0.113.7/24", "10.0.0.1;10.0.0.2"]
+)
+def test_a_trusted_proxy_is_an_address_or_a_network(settings, monkeypatch, text):
+    monkeypatch.setenv("TRUSTED_PROXIES", f"10.1.0.0/16, {text}")
+    with pytest.raises(SettingsError) as caught:
+        Settings.read(SHOP.agents)
+    assert [(fault.place, fault.code) for fault in caught.value.faults] == [
+        ("TRUSTED_PROXIES", FaultCode.SETTING_MALFORMED)
+    ]
 
 
 def test_a_setting_that_no_role_could_go_by_is_refused(settings, monkeypatch):

@@ -48,6 +48,7 @@ def app_settings(
         "MAX_SILENCE_SECONDS": "600",
         "PENDING_ALERT_SECONDS": "120",
         "SWEEP_ALERT_SECONDS": "60",
+        "PUBLIC_CALLS_PER_MINUTE": "0",
         "PUBLIC_URL": f"http://{HOST}:{ports.http_port}",
         "LOCAL_FUNCTION_KEY": operator_key,
     }

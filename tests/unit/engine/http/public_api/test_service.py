@@ -563,7 +563,7 @@ def test_the_description_of_an_endpoint_has_the_model_of_the_payload(claims):
     }
     number = described["components"]["schemas"]["Claim"]["properties"]["claimNumber"]
     assert number["pattern"] == r"^C-[0-9]{4,10}$"
-    assert set(post["responses"]) == {"202", "400", "409", "411", "503"}
+    assert set(post["responses"]) == {"202", "400", "409", "411", "429", "503"}
     cancel = described["paths"]["/api/workflows/claim/orders/{orderId}/cancel"]["post"]
-    assert set(cancel["responses"]) == {"202", "404", "409", "503"}
+    assert set(cancel["responses"]) == {"202", "404", "409", "429", "503"}
     http_functions(routes)

@@ -1,0 +1,73 @@
+"""A limit of the public calls for each caller, in each process: a token bucket for each address."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from math import ceil
+from time import monotonic
+
+from engine.domain.errors import TooManyCallsError
+
+Network = IPv4Network | IPv6Network
+MAX_CALLERS = 10_000
+"""How many callers are remembered; then the one that called longest ago is forgotten."""
+UNKNOWN = "unknown"
+"""Stands for all callers whose address cannot be told."""
+HOUSEHOLD = 64
+"""The length of the prefix that one caller has, who may take any IPv6 address in it."""
+
+
+def caller_of(headers: Mapping[str, str], proxies: Sequence[Network]) -> str:
+    """Return the caller's address.
+
+    Each proxy appends the address from which it got the call, and Azure's own front end is the last
+    of them. So the last address is the caller, unless it is that of a trusted proxy.
+    """
+    address = None
+    for part in reversed(headers.get("X-Forwarded-For", "").split(",")):
+        address = _address(part.strip())
+        if address is None or not any(address in network for network in proxies):
+            break
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, HOUSEHOLD), strict=False))
+    return str(address) if address else UNKNOWN
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return an address that may have a port, as Azure writes it; None for anything else."""
+    bare = text.partition("]")[0].removeprefix("[")
+    for form in (bare, bare.rpartition(":")[0]):
+        try:
+            address = ip_address(form)
+        except ValueError:
+            continue
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return mapped or address
+    return None
+
+
+class CallLimits:
+    """Lets each caller make so many calls a minute, all at once or spread."""
+
+    def __init__(
+        self,
+        per_minute: int,
+        proxies: Sequence[Network] = (),
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._most, self._proxies, self._clock = per_minute, proxies, clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """The calls that a caller may still make, and the second in which that was so."""
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Count one call; raises `TooManyCallsError` if the caller has none left."""
+        if not self._most:
+            return
+        caller, now = caller_of(headers, self._proxies), self._clock()
+        left, at = self._left.pop(caller, (self._most, now))
+        left = min(self._most, left + (now - at) * self._most / 60)
+        self._left[caller] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > MAX_CALLERS:
+            self._left.popitem(last=False)
+        if left < 1:
+            raise TooManyCallsError(ceil((1 - left) * 60 / self._most))
