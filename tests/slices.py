@@ -15,6 +15,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/exploration",
         "tests/unit/development/test_differential.py",
         "samples/claims/test_explored.py",
+        "tests/unit/samples/simulator/test_own_forms.py",
     ),
     "kills": ("tests/stack/test_matrix.py",),
     "outages": (
@@ -70,6 +71,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/scale/test_many_processes.py",
         "tests/scale/test_poisoned_neighbours.py",
         "tests/scale/test_what_waits.py",
+        "tests/unit/bench/test_policies.py",
     ),
     NIGHTLY: (
         "samples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_every_kind",

@@ -35,6 +35,7 @@ def made(target, arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("target", "arguments", "says"),
     [

@@ -57,6 +57,7 @@ def declare_one_more(root):
     return run(root, "-m", "development.declared", "--write")
 
 
+@pytest.mark.soak
 def test_a_new_agent_changes_its_declaration_and_the_generated_file(root, before, project):
     """Local settings, the emulator and the hooks know of it by that."""
     assert declare_one_more(root) == f"written: {AGENTS_FILE}\n"
@@ -70,6 +71,7 @@ def test_a_new_agent_changes_its_declaration_and_the_generated_file(root, before
     assert {"GIFT_WRAP_URL", "GIFT_WRAP_KEY"} <= required
 
 
+@pytest.mark.soak
 def test_another_application_changes_what_names_it_and_the_generated_file(root, before):
     """Besides its own folder."""
     shutil.copytree(root / "samples/claims", root / "another")

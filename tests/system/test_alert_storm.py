@@ -28,7 +28,7 @@ from functions_alone.tests.support.waiting import eventually
 from tests.support.between import Between, storage_through
 from tests.support.client import PATIENT
 from tests.support.inspection import until_processed
-from tests.support.scale import NIGHTLY, both_sizes
+from tests.support.scale import NIGHTLY
 from tests.support.stacks import APP, FUNCTIONS, names, running
 from tests.support.submitting import submit_new
 
@@ -214,8 +214,9 @@ def check_rate(times):
     assert max(by_interval.values()) <= PER_SECOND * 5 + PER_SECOND
 
 
+@pytest.mark.soak
 @pytest.mark.proves("SUP-7", "ALR-4")
-@both_sizes(count=(15, 600 if NIGHTLY else 150), pending_seconds=(4, 60 if NIGHTLY else 20))
+@pytest.mark.parametrize(("count", "pending_seconds"), [(600, 60) if NIGHTLY else (150, 20)])
 async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pending_seconds):
     """However often the wait of each begins again; the alert says how many they are (load.md 4)."""
     settings = PATIENT | {

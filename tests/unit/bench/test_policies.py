@@ -19,6 +19,7 @@ def test_each_order_takes_one_attempt_where_the_service_works_as_declared(policy
     assert (measured.attempts, measured.failures) == (ORDERS, 0)
 
 
+@pytest.mark.soak
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_where_too_much_is_declared_the_adaptive_policy_needs_fewer_attempts():
     """The fixed limit sends what the agent cannot begin in time."""

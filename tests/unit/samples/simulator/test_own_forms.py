@@ -224,6 +224,7 @@ def test_the_key_names_order_and_step_where_the_body_does_not():
     assert cancelled == SimulatedCall(order_id="o1", step="send")
 
 
+@pytest.mark.soak
 @pytest.mark.proves("AGT-3", "AGT-11", "AGT-12")
 def test_no_fault_leads_to_a_second_effect_at_both_services():
     """Whatever goes wrong once, and an operator resubmits at any moment."""
