@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
+from itertools import chain
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel
@@ -15,8 +16,10 @@ from pydantic.json_schema import (
     DefsRef,
     GenerateJsonSchema,
     JsonSchemaMode,
+    JsonSchemaValue,
     models_json_schema,
 )
+from pydantic_core import core_schema
 
 from engine.domain.keys import ORDER_ID
 from engine.http.models import Parameters, Problem, RequestBody, View
@@ -140,10 +143,30 @@ def _titles(*bases: type[BaseModel]) -> Iterator[tuple[str, str]]:
             yield from _titles(model)
 
 
-class _Titled(GenerateJsonSchema):
-    """Names the schema of a model by its title, which stays when the class gets another name."""
+class _Described(GenerateJsonSchema):
+    """Makes schemas of which generators of clients make usual types."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Leave out titles, which only repeat the names of the fields."""
+        del schema
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Leave out null as a default: it says no more than that the value may be left out."""
+        described = super().default_schema(schema)
+        if described.get("default", "") is None:
+            del described["default"]
+        return described
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        """Describe a value that may be null by two types, and not by a choice of two schemas."""
+        described = self.generate_inner(schema["schema"])
+        if not isinstance(described.get("type"), str) or {"enum", "const"} & described.keys():
+            return super().nullable_schema(schema)
+        return described | {"type": [described["type"], "null"]}
 
     def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
+        """Name the schema of a model by its title, which stays if the class gets another name."""
         core_ref, mode = core_mode_ref
         titles = dict(_titles(RequestBody, View))
         titled = re.sub(r"\w+(?=:)", lambda name: titles.get(name[0], name[0]), core_ref)
@@ -158,9 +181,24 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
         models |= {(view, "serialization") for view in route.views}
     by_name = sorted(models, key=lambda model: model[0].__name__)
     found, definitions = models_json_schema(
-        by_name, ref_template="#/components/schemas/{model}", schema_generator=_Titled
+        by_name, ref_template="#/components/schemas/{model}", schema_generator=_Described
     )
-    return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
+    schemas = definitions["$defs"]
+    for schema in schemas.values():
+        for name, described in schema.get("properties", {}).items():
+            schema["properties"][name] = _as_one_enum(described, schemas)
+    return {model: found[model, mode] for model, mode in models}, schemas
+
+
+def _as_one_enum(described: Schema, schemas: Schema) -> Schema:
+    """Return a choice of an enumeration and further words as one enumeration."""
+    choices = described.get("anyOf", ())
+    targets = [schemas.get(choice.get("$ref", "").rpartition("/")[2], choice) for choice in choices]
+    words = [target.get("enum") or [target.get("const")] for target in targets]
+    if not words or not all(isinstance(word, str) for word in chain.from_iterable(words)):
+        return described
+    rest = {name: value for name, value in described.items() if name != "anyOf"}
+    return rest | {"type": "string", "enum": [*chain.from_iterable(words)]}
 
 
 def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:
@@ -175,6 +213,7 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
     for view in route.views:
         responses.update(_answers(view, references[view]))
     described: Schema = {
+        "operationId": to_camel(route.name),
         "summary": route.summary,
         "parameters": [*_parameters(route)],
         "responses": responses,
@@ -191,7 +230,7 @@ def _parameters(route: Route) -> Iterator[Schema]:
         schema = ORDER_IN_PATH if name == "order_id" else ANY_IN_PATH
         yield {"name": to_camel(name), "in": "path", "required": True, "schema": schema}
     for _, parameters in route.takes(Parameters):
-        described = parameters.model_json_schema()
+        described = parameters.model_json_schema(schema_generator=_Described)
         for name, schema in described["properties"].items():
             required = name in described.get("required", ())
             yield {"name": name, "in": parameters.place, "required": required, "schema": schema}

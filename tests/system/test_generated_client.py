@@ -71,22 +71,22 @@ async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_pro
     shop, operator
 ):
     """As the shop does, and as an operator; what is refused says why."""
-    placed = await call("post_api_orders")(client=shop, body=model("Purchase").from_dict(PURCHASE))
+    placed = await call("shop_place_order")(client=shop, body=model("Purchase").from_dict(PURCHASE))
     assert isinstance(placed, model("Placed"))
 
     async def processed():
-        status = await call("get_api_orders_order_id")(placed.order_id, client=shop)
+        status = await call("shop_order")(placed.order_id, client=shop)
         assert status.process_state == model("ProcessState").PROCESSED
         return status
 
     status = await eventually(processed)
     assert {step.state for step in status.steps} == {model("StepState").COMPLETED}
-    order = await call("get_api_operator_orders_order_id")(placed.order_id, client=operator)
+    order = await call("operator_order")(placed.order_id, client=operator)
     assert (order.order_id, order.process_state) == (
         placed.order_id,
         model("ProcessState").PROCESSED,
     )
-    refused = await call("post_api_orders")(
+    refused = await call("shop_place_order")(
         client=shop, body=model("Purchase").from_dict(PURCHASE | {"items": []})
     )
     assert isinstance(refused, model("Problem"))
