@@ -128,8 +128,8 @@ class Proceed:
         if (unreachable := self.unreachable(draft.order.ready)) and not self._may_be_newer(draft):
             return self._fail(draft, [(step, _provider_gone(step)) for step in unreachable])
         if unserved := self._unserved(draft):
-            causes = [verbs.no_agent_began(step, step.counts.unbegun) for step in unserved]
-            return self._fail(draft, list(zip(unserved, causes, strict=True)))
+            given_up = [(it, verbs.no_agent_began(it, it.counts.unbegun)) for it in unserved]
+            return self._fail(draft, given_up)
         met = conditions.met(draft.order)
         started = list(self._started(met, draft.now))
         requests, broken = self._requests(draft, met, started)

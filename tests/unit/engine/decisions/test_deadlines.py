@@ -9,6 +9,7 @@ from engine.alerts import events as alerts
 from engine.decisions.actions import release, resubmit
 from engine.decisions.actions.action import NoArguments, OperatorCommand
 from engine.decisions.claim import claim
+from engine.decisions.drafts import is_to_be_undone
 from engine.decisions.recover import recover
 from engine.decisions.reply import Delivery, receive
 from engine.decisions.step_kinds import AttemptReport
@@ -171,6 +172,16 @@ def test_a_supervisor_only_marks_what_is_undone_and_a_scheduler_undoes_it():
     assert undone.events[-1] == e.UndoRequested(cause=LATE)
     assert (undone.after.direction, undone.after.cause) == (Direction.UNDO, LATE)
     assert isinstance(undone.after.step("pay").state, UndoPending)
+
+
+@pytest.mark.proves("SCH-17", "UND-1")
+def test_a_deadline_that_is_still_to_come_undoes_nothing():
+    """A step that failed is left to its own rule."""
+    failed = step(Failed(LATE), name="ship")
+    assert not is_to_be_undone(order(done(), failed, deadline=UNDO))
+    assert is_to_be_undone(
+        order(done(), failed, deadline=replace(UNDO, state=DeadlineState.PASSED))
+    )
 
 
 @pytest.mark.proves("SCH-17", "UND-6")
