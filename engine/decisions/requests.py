@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.causes import Cause, Code
+from engine.domain.effects import Done
 from engine.domain.errors import AppError, CausedError, InputFault, InvalidError
 from engine.domain.messages import AgentRequest, BusMessage, faults_of
 from engine.domain.orders import OrderAggregate
@@ -89,6 +90,8 @@ class RequestMaker:
         content: Mapping[str, Any],
     ) -> BusMessage:
         is_undo = isinstance(step.state, Undoing)
+        if is_undo and definition:
+            _check_needs(definition, step)
         operation = definition and (definition.compensation if is_undo else definition.operation)
         urls = None if is_undo else self.callbacks
         complete_by = step.complete_by or self.now + step.rules.timeout
@@ -113,6 +116,15 @@ class RequestMaker:
     def _failed(self, step: Step, error: Exception) -> Cause:
         facts = {**in_workflow(self.workflow, step.name), "error": shown(error, self.personal())}
         return Cause(Code.REQUEST_FAILED, facts)
+
+
+def _check_needs(definition: StepDefinition, step: Step) -> None:
+    """Raise `InvalidError` if the answer lacks what its undo needs; without one its key may do."""
+    if isinstance(step.effect, Done):
+        answer = step.result or {}
+        lacking = [name for name in definition.compensation_needs if answer.get(name) is None]
+        if lacking:
+            raise InvalidError([InputFault(f"result.{name}", "missing") for name in lacking])
 
 
 def idempotency_key(order_id: str, step: Step) -> str:

@@ -18,6 +18,7 @@ from engine.domain.states import (
     Failed,
     Running,
     UndoFailed,
+    Undoing,
     UndoPending,
     Waiting,
 )
@@ -160,6 +161,29 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     assert isinstance(change.after.step("pay").state, UndoFailed)
     assert alerts_of(change)[0].data["stillToBeUndone"] == ["pay"]
     assert change.after.cause == request_failed()
+
+
+@pytest.mark.proves("UND-4")
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [({"reference": "R-1"}, Undoing), ({"reference": None}, UndoFailed), ({}, UndoFailed)],
+)
+def test_an_undo_without_what_it_needs_of_the_answer_is_left_to_an_operator(result, state):
+    """`engine 29`: it was sent, and the service could not know what to take back."""
+    order, rules = claim_of(
+        step("pay", result_fields=("reference",), compensation_needs=("reference",))
+    )
+    change = rules.receive(rules.claim(order, NOW).after, answer("pay", result=result), NOW)
+    pay = change.after.step("pay")
+    ended = orders.in_error(
+        change.after, steps=[pay, steps.failed_before_start("other", reason="no")]
+    )
+    change = rules.claim(operator_rules.cancel(ended, GRACE, NOW).after, NOW)
+    assert isinstance(change.after.step("pay").state, state)
+    if state is UndoFailed:
+        cause = change.after.cause
+        assert (cause.code, cause.facts["step"]) == (Code.REQUEST_FAILED, "pay")
+        assert "result.reference" in cause.facts["error"]
 
 
 @pytest.mark.proves("SCH-8")
