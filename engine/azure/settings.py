@@ -219,7 +219,7 @@ class Settings(ChannelSettings):
     )
     """The addresses and networks, with commas, of proxies before Azure's front end.
 
-    Only behind them does the address count that they forward; empty where there are none.
+    A forwarded address counts only if one of these proxies sent the call.
     """
     instance_id: str = Field(default_factory=default_instance_id)
     """The value of `LockedBy` while this process handles an order."""

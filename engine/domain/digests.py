@@ -1,10 +1,12 @@
 """Whether two answers are the same: by a digest of what they say, not by their text."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
+
+import simplejson
+from simplejson.raw_json import RawJSON
 
 LENGTH = 16
 """The number of hexadecimal digits: two answers to one step never share 64 bits by chance."""
@@ -20,7 +22,7 @@ def digest_of(value: Any) -> str:
 
 def canonical_text(value: Any) -> str:
     """Return the one text that all forms of a JSON value have in common, as `digest_of` does."""
-    return json.dumps(_canonical(value), sort_keys=True)
+    return simplejson.dumps(_canonical(value), sort_keys=True, allow_nan=True)
 
 
 def _canonical(value: Any) -> Any:
@@ -29,10 +31,10 @@ def _canonical(value: Any) -> Any:
             return {name: _canonical(part) for name, part in value.items()}
         case list() | tuple():
             return [_canonical(part) for part in value]
-        case float() | Decimal() if value == int(value):
+        case float() if value.is_integer():
             return int(value)
         case Decimal():
-            return [_shortest(value)]
+            return int(value) if value == value.to_integral_value() else RawJSON(_shortest(value))
     return value
 
 

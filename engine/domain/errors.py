@@ -84,7 +84,7 @@ class TooManyTriesError(AppError):
 
 
 class TooManyCallsError(AppError):
-    """A caller makes too many calls: wait for so many seconds."""
+    """A caller makes too many calls, and has to wait for `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__()

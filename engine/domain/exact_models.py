@@ -1,11 +1,14 @@
 """Pydantic models of JSON whose numbers are exact."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import is_dataclass
+from decimal import Decimal
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, RootModel
 
 from engine.domain import exact_json
+from engine.domain.exact_json import ExactNumber
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -13,13 +16,13 @@ M = TypeVar("M", bound=BaseModel)
 def read_as(model: type[M], value: Any, **options: Any) -> M:
     """Return the model of a JSON value, with exact numbers; raises `ValidationError`.
 
-    Pydantic makes a float of a number, so a `Decimal` gets one that a float would round as a text.
+    Pydantic makes a float of each number. So a number that a float would round is given to a
+    `Decimal` as a text, and put back where any JSON may stand. A field for floats has the float.
     """
     found = _read_once(model, value, options)
-    if places := list(exact_json.rounded_places(value)):
-        texts = [place for place in places if not isinstance(_part_of(found, place), float)]
-        found = _read_once(model, exact_json.with_texts(value, texts), options)
-        _put_exact(found, value)
+    if exact_json.has_exact(value):
+        found = _read_once(model, _with_texts(value, found), options)
+        _exact(found, value, takes_any=False)
     return found
 
 
@@ -27,42 +30,82 @@ def _read_once(model: type[M], value: Any, options: Mapping[str, Any]) -> M:
     return model.model_validate_json(exact_json.write(value), by_alias=True, **options)
 
 
-def _part_of(content: Any, place: exact_json.Place) -> Any:
-    """Return what a model has at a place of its JSON; None if that place is not to be found."""
-    for name in place:
-        if isinstance(content, BaseModel):
-            fields = type(content).model_fields
-            names = {field.alias or own: own for own, field in fields.items()}
-            content = getattr(content, names.get(str(name), str(name)), None)
-        elif isinstance(content, Mapping):
-            content = content.get(name)
-        elif isinstance(content, list | tuple) and name in range(len(content)):
-            content = content[int(name)]
-        else:
-            return None
-    return content
+def _with_texts(value: Any, content: Any) -> Any:
+    """Return the value with a text for each exact number of which the model made a `Decimal`."""
+    if isinstance(content, RootModel):
+        content = content.root
+    match value:
+        case ExactNumber() if isinstance(content, Decimal):
+            return str(value)
+        case dict():
+            members = _members_of(content)
+            return {name: _with_texts(part, members.get(name)) for name, part in value.items()}
+        case list():
+            return list(map(_with_texts, value, _parts_of(content, len(value))))
+    return value
 
 
-def _put_exact(content: Any, value: Any) -> None:
-    """Put the exact numbers into the fields of a model, and of those in it, that take any JSON."""
-    if isinstance(content, list | tuple) and isinstance(value, list):
-        for part, received in zip(content, value, strict=False):
-            _put_exact(part, received)
-    received = {"root": value} if isinstance(content, RootModel) else value
-    if not isinstance(content, BaseModel) or not isinstance(received, Mapping):
-        return
+def _members_of(content: Any) -> Mapping[str, Any]:
+    """Return what a model made of the members of an object, as far as that can be told."""
+    if isinstance(content, BaseModel):
+        fields = type(content).model_fields.items()
+        known = {_on_the_wire(name, field): content.__dict__[name] for name, field in fields}
+        return {**known, **(content.model_extra or {})}
+    if isinstance(content, Mapping):
+        return {str(name): part for name, part in content.items()}
+    return content.__dict__ if is_dataclass(content) else {}
+
+
+def _parts_of(content: Any, length: int) -> Sequence[Any]:
+    """Return what a model made of the parts of a list, as far as that can be told."""
+    if isinstance(content, list | tuple) and len(content) == length:
+        return content
+    if isinstance(content, Set):  # it has lost its order: a decimal stands for all
+        return [next((part for part in content if isinstance(part, Decimal)), None)] * length
+    return [None] * length
+
+
+def _on_the_wire(name: str, field: Any) -> str:
+    alias = field.validation_alias
+    return alias if isinstance(alias, str) else name
+
+
+def _exact(content: Any, value: Any, *, takes_any: bool) -> Any:
+    """Return the content with the exact numbers wherever its type takes any JSON."""
+    if isinstance(content, BaseModel):
+        received = {"root": value} if isinstance(content, RootModel) else value
+        _put_exact(content, received if isinstance(received, Mapping) else {})
+        return content
+    match content, value:
+        case dict(), dict():
+            return {
+                name: _exact(part, value.get(str(name)), takes_any=takes_any)
+                for name, part in content.items()
+            }
+        case ((list() | tuple()), list()) if len(content) == len(value):
+            parts = zip(content, value, strict=True)
+            made = [_exact(part, came, takes_any=takes_any) for part, came in parts]
+            return made if isinstance(content, list) else _as_tuple(content, made)
+    return exact_json.with_exact(content, value) if takes_any else content
+
+
+def _as_tuple(content: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
+    """Return the parts as a tuple; those of a named tuple stay as they are."""
+    return tuple(parts) if type(content) is tuple else content
+
+
+def _put_exact(content: BaseModel, received: Mapping[str, Any]) -> None:
     fields = content.__dict__
     for name, field in type(content).model_fields.items():
-        if _takes_any(field.annotation):
-            fields[name] = exact_json.with_exact(fields[name], received.get(field.alias or name))
-        else:
-            _put_exact(fields[name], received.get(field.alias or name))
-    if content.model_extra:
-        content.model_extra.update({name: value[name] for name in content.model_extra})
+        value = received.get(_on_the_wire(name, field))
+        fields[name] = _exact(fields[name], value, takes_any=_takes_any(field.annotation))
+    extra = content.model_extra or {}
+    for name, part in extra.items():
+        extra[name] = _exact(part, received.get(name), takes_any=True)
 
 
 def _takes_any(annotation: Any) -> bool:
-    return annotation is Any or any(map(_takes_any, get_args(annotation)))
+    return annotation in (Any, object, dict, list) or any(map(_takes_any, get_args(annotation)))
 
 
 def as_json(content: BaseModel, **options: Any) -> dict[str, Any]:

@@ -432,7 +432,7 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
             value = exact_json.read(text)
             exact_json.write(value).encode()  # half of a surrogate pair is no Unicode
         except ValueError as fault:
-            # Pydantic names what is wrong, except with a number.
+            # Pydantic names the fault, unless it is a number that it accepts.
             model.model_validate_json(text, by_alias=True, by_name=False)
             facts = {"error": str(fault)}
             raise InvalidError([InputFault("body", "no-json", facts)]) from None

@@ -14,7 +14,7 @@ MAX_CALLERS = 10_000
 UNKNOWN = "unknown"
 """Stands for all callers whose address cannot be told."""
 HOUSEHOLD = 64
-"""The length of the prefix that one caller has, who may take any IPv6 address in it."""
+"""The prefix length of an IPv6 network that counts as one caller."""
 
 
 def caller_of(headers: Mapping[str, str], proxies: Sequence[Network]) -> str:
@@ -47,7 +47,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 class CallLimits:
-    """Lets each caller make so many calls a minute, all at once or spread."""
+    """Lets each caller make a number of calls a minute, at once or spread out."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class CallLimits:
     ) -> None:
         self._most, self._proxies, self._clock = per_minute, proxies, clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """The calls that a caller may still make, and the second in which that was so."""
+        """For each caller: how many calls it may still make, and when that was counted."""
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Count one call; raises `TooManyCallsError` if the caller has none left."""

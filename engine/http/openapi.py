@@ -78,6 +78,14 @@ class Route:
         """The beginning of the docstring's first line."""
         return (self.call.__doc__ or "").partition("\n")[0].partition(";")[0].removesuffix(".")
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether each caller may make so many such calls.
+
+        Operators have none, and neither have calls that count wrong links themselves.
+        """
+        return self.open and 429 not in self.also_refuses
+
     def refusals(self) -> Iterator[int]:
         """Yield the statuses of refusals, except that for a missing key."""
         parameters = [annotation for _, annotation in self.takes(Parameters)]
@@ -91,7 +99,7 @@ class Route:
             yield 409
         if any(self.bodies):
             yield 411
-        if self.open and 429 not in self.also_refuses:
+        if self.is_limited:
             yield 429
         yield from self.also_refuses
         yield 503
@@ -144,7 +152,7 @@ def _titles(*bases: type[BaseModel]) -> Iterator[tuple[str, str]]:
 
 
 class _Described(GenerateJsonSchema):
-    """Makes schemas of which generators of clients make usual types."""
+    """Makes schemas that client generators turn into ordinary types."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Leave out titles, which only repeat the names of the fields."""
@@ -161,9 +169,9 @@ class _Described(GenerateJsonSchema):
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         """Describe a value that may be null by two types, and not by a choice of two schemas."""
         described = self.generate_inner(schema["schema"])
-        if not isinstance(described.get("type"), str) or {"enum", "const"} & described.keys():
+        if not isinstance(described.get("type"), str) or "const" in described:
             return super().nullable_schema(schema)
-        return described | {"type": [described["type"], "null"]}
+        return _or_null(described)
 
     def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
         """Name the schema of a model by its title, which stays if the class gets another name."""
@@ -191,14 +199,24 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
 
 
 def _as_one_enum(described: Schema, schemas: Schema) -> Schema:
-    """Return a choice of an enumeration and further words as one enumeration."""
+    """Return one enumeration for a choice between an enumeration and further words."""
     choices = described.get("anyOf", ())
     targets = [schemas.get(choice.get("$ref", "").rpartition("/")[2], choice) for choice in choices]
-    words = [target.get("enum") or [target.get("const")] for target in targets]
-    if not words or not all(isinstance(word, str) for word in chain.from_iterable(words)):
+    words = [target.get("enum") or [target.get("const")] for target in targets if target != NULL]
+    if len(words) < 2 or not all(isinstance(word, str) for word in chain.from_iterable(words)):
         return described
     rest = {name: value for name, value in described.items() if name != "anyOf"}
-    return rest | {"type": "string", "enum": [*chain.from_iterable(words)]}
+    found = rest | {"type": "string", "enum": [*chain.from_iterable(words)]}
+    return _or_null(found) if NULL in choices else found
+
+
+NULL = {"type": "null"}
+
+
+def _or_null(described: Schema) -> Schema:
+    """Return the schema of a value that may be null too."""
+    words = {"enum": [*described["enum"], None]} if "enum" in described else {}
+    return described | words | {"type": [described["type"], "null"]}
 
 
 def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:
@@ -239,7 +257,8 @@ def _parameters(route: Route) -> Iterator[Schema]:
 
 
 def _answers(view: type[View], schema: Schema) -> Iterator[tuple[str, Schema]]:
-    fields = view.model_json_schema(by_alias=False)["properties"]
+    described = view.model_json_schema(by_alias=False, schema_generator=_Described)
+    fields = described["properties"]
     headers = {header: {"schema": fields[name]} for header, name in view.in_headers().items()}
     if view.etag:
         headers["ETag"] = {

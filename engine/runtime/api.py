@@ -27,7 +27,7 @@ def http_functions(
 ) -> func.Blueprint:
     """Return a function for each call, and one for the description of all calls.
 
-    Open calls have limits, and those with the operators' key are made by who is signed in.
+    Open calls are limited. Calls with the operators' key are made in the name of who is signed in.
     """
     triggers = Functions()
     described = cache(lambda: ok(description(routes)).get_body())
@@ -37,7 +37,8 @@ def http_functions(
         return func.HttpResponse(described(), mimetype="application/json")
 
     for route in routes:
-        _bind(triggers, route, None if route.open else sign_in, limits if route.open else None)
+        limit = limits if route.is_limited else None
+        _bind(triggers, route, None if route.open else sign_in, limit)
     return triggers
 
 

@@ -78,14 +78,17 @@ def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[Fault]:
             yield from _without_marks(part, seen)
 
 
-MONEY = {"amount", "cost", "costs", "fare", "fee", "fees", "price", "salary"}
+MONEY = {"cost", "costs", "fare", "fee", "fees", "price", "salary"}
 """The last words of names by which a field holds money."""
 
 
+PERHAPS_MONEY = {"amount", "sum", "total", "value"}
+
+
 def _is_money(name: str, model: type[Any]) -> bool:
-    """Whether a field of this name holds money: also a `total` beside a `currency`."""
+    """Whether a field of this name holds money: also an `amount` beside a `currency`."""
     word = name.rpartition("_")[2]
-    return word in MONEY or (word in ("total", "sum", "value") and "currency" in model.model_fields)
+    return word in MONEY or (word in PERHAPS_MONEY and "currency" in model.model_fields)
 
 
 def _has_float(annotation: Any) -> bool:

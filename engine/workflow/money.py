@@ -1,7 +1,7 @@
 """Money in payloads, requests and answers: exact, and with the decimals of its currency."""
 
 import json
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -16,8 +16,8 @@ DECIMALS: dict[str, int] = {
 }
 """The decimals of each currency.
 
-A code stays when ISO withdraws it, since old orders have it. The table is ours since libraries
-differ: some tell what people write, and others drop old codes.
+A code stays when ISO withdraws it, since old orders have it. We keep our own table, because
+libraries differ: some give the decimals that people use in practice, and others drop old codes.
 """
 
 
@@ -53,11 +53,13 @@ class Money(Model):
         Raises ValueError if it has more, since the caller decides how to round, and for an unknown
         currency.
         """
-        return cls(amount=f"{value:.{_decimals(value, currency)}f}", currency=currency)
+        decimals = DECIMALS.get(currency, 0)
+        try:
+            exact = value.quantize(Decimal(1).scaleb(-decimals), context=NEVER_ROUNDED)
+        except ArithmeticError:
+            raise ValueError(f"{value} is no amount with {decimals} decimals") from None
+        return cls(amount=f"{exact + 0:f}", currency=currency)
 
 
-def _decimals(value: Decimal, currency: str) -> int:
-    exponent = value.normalize().as_tuple().exponent
-    if not isinstance(exponent, int):
-        raise ValueError(f"{value} is no amount of money")  # noqa: TRY004 - of a value, not a type
-    return max(DECIMALS.get(currency, 0), -exponent)
+NEVER_ROUNDED = Context(prec=40, traps=[Inexact, InvalidOperation])
+"""For amounts of up to 15 digits and four decimals."""

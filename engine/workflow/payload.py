@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from engine.declarations.business import Payload
 from engine.domain import exact_json
 from engine.domain.contents import content_text
+from engine.domain.errors import InputFault, InvalidError
 from engine.domain.messages import decode
 from engine.domain.personal_data import names_person, texts_in
 from engine.domain.submitted_order import ERASED
@@ -24,7 +25,11 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
     """Return the engine's functions on a payload of this model."""
 
     def checked(payload: Mapping[str, Any]) -> None:
-        content = decode(model, exact_json.write(payload))
+        try:
+            text = exact_json.write(payload)
+        except ValueError as fault:
+            raise InvalidError([InputFault("body", "no-json", {"error": str(fault)})]) from None
+        content = decode(model, text)
         if check is not None:
             check(content)
 

@@ -252,7 +252,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     PUBLIC_URL: 'https://${site.properties.defaultHostName}'
     LOG_LINK: logLink
     RUNBOOK_URL: ''
-    // Behind Front Door the callers' addresses are those of its edge; its own rules know the callers.
+    // Behind Front Door every call comes from an edge address; rules of Front Door limit callers.
     PUBLIC_CALLS_PER_MINUTE: empty(frontDoorId) ? '300' : '0'
     TRUSTED_PROXIES: ''
     APP_LANGUAGE: 'en'

@@ -135,7 +135,7 @@ export function parsed(json) {
   } catch (fault) {
     throw new Problem(0, { title: text("console.answers.no-json"), faults: [String(fault)] });
   }
-  if (found === null || typeof found !== "object" || Array.isArray(found))
+  if (!JSON.stringify(found).startsWith("{"))
     throw new Problem(0, { title: text("console.answers.no-object", { example: "{}" }) });
   return found;
 }

@@ -16,7 +16,7 @@ export const rewrites = (source) => String(Number(source)) !== source;
 /**
  * The value of a JSON text, as `JSON.parse` has it; `JSON.stringify` writes the numbers that are kept as they were.
  *
- * Browsers from before 2025 tell nobody how a number was written, so there none is kept.
+ * Browsers from before 2025 do not tell how a number was written. There, numbers are rounded.
  * @param {string} text @param {(source: string) => boolean} keeps which numbers are kept as they are written
  */
 export function parse(text, keeps = loses) {

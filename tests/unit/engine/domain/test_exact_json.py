@@ -64,6 +64,11 @@ def test_equal_numbers_have_one_digest_however_they_are_written():
     near = read("[9007199254740992.0]")
     assert digest_of(near) != digest_of(read("[9007199254740993.0]"))
     assert digest_of(one) != digest_of(["1234567890123456.78"])
+    assert digest_of(read("0.12345678901234567891")) != digest_of(["0.12345678901234567891"])
     digits = "1234567890" * 4
     assert digest_of(read(f"[0.{digits}1]")) != digest_of(read(f"[0.{digits}2]"))
     assert digest_of(read(f"[0.{digits}1]")) == digest_of(read(f"[0.{digits}10]"))
+
+
+def test_minus_zero_stays():
+    assert write(read("[-0.0]")) == "[-0.0]"

@@ -1,12 +1,14 @@
 """Models of what is sent: how they read numbers."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engine.declarations.activities import Call
+from engine.domain.contents import content_text
 from engine.domain.errors import InvalidError
 from engine.domain.exact_json import read
 from engine.domain.exact_models import as_json
@@ -107,3 +109,92 @@ def test_an_undo_reads_the_kept_answer_exactly():
     result = read(f'{{"total":{AMOUNT}}}')
     call = Call(key="k", order_id="o", step="s", seconds_left=1, result=result)
     assert call.kept(Bill).total == Decimal(AMOUNT)
+
+
+N = "0.12345678901234567891"
+
+
+class Free(Model):
+    inner: tuple[Any, ...] = ()
+    by_name: dict[str, Outer] = Field(default_factory=dict)
+    thing: object = None
+    bare: dict = Field(default_factory=dict)  # type: ignore[type-arg]
+    either: Bill | dict[str, Any] | None = None
+
+
+@pytest.mark.parametrize(
+    "json",
+    [
+        f'{{"inner":[1,{N}]}}',
+        f'{{"inner":[{{"a":{N}}}]}}',
+        f'{{"byName":{{"a":{{"bill":{{"more":{{"x":{N}}}}}}}}}}}',
+        f'{{"thing":{N}}}',
+        f'{{"bare":{{"a":[{N}]}}}}',
+        f'{{"either":{{"more":{{"x":{N}}}}}}}',
+        f'{{"either":{{"another":{N}}}}}',
+    ],
+)
+def test_any_json_may_stand_in_many_types(json):
+    assert as_json(decode(Free, json), exclude_unset=True) == read(json)
+
+
+@dataclass
+class Point:
+    x: float
+
+
+class Floats(Model):
+    some: set[float] = Field(default_factory=set)
+    by_number: dict[int, float] = Field(default_factory=dict)
+    point: Point | None = None
+    other: Annotated[float, Field(validation_alias="zz")] = 0
+    rounded: Annotated[float, AfterValidator(round)] = 0
+    most: Annotated[float, AfterValidator(lambda value: min(value, 0.1))] = 0
+    in_order: Annotated[list[float], AfterValidator(sorted)] = Field(default_factory=list)
+    secret: Annotated[Any, AfterValidator(lambda _: "hidden")] = None
+
+
+@pytest.mark.parametrize(
+    ("json", "kept"),
+    [
+        (f'{{"some":[{N}]}}', [read(N)]),
+        (f'{{"byNumber":{{"1":{N}}}}}', {"1": read(N)}),
+        (f'{{"point":{{"x":{N}}}}}', {"x": read(N)}),
+        (f'{{"rounded":{N}}}', 0),
+        (f'{{"most":{N}}}', 0.1),
+        (f'{{"inOrder":[3,{N},2.5]}}', [read(N), 2.5, 3]),
+        (f'{{"secret":{N}}}', "hidden"),
+    ],
+)
+def test_what_a_model_makes_of_a_number_stays(json, kept):
+    """Where it is still the number that came, the exact one is kept."""
+    [found] = (reader(Floats)(read(json))[name] for name in read(json))
+    assert found == (
+        kept
+        if not isinstance(kept, list) or len(kept) == 1
+        else pytest.approx([float(part) for part in kept])
+    )
+
+
+def test_a_set_of_decimals_loses_none():
+    class Some(Model):
+        numbers: set[Decimal]
+
+    json = f'{{"numbers":[{N},5,7.5,11,3.25]}}'
+    kept = reader(Some)(read(json))["numbers"]
+    assert sorted(map(Decimal, kept)) == sorted(map(Decimal, (N, "5", "7.5", "11", "3.25")))
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\n  "])
+def test_a_number_may_stand_after_any_space(space):
+    """As some programs print it."""
+    assert decode(Bill, f'{{"total"{space}:{space}{AMOUNT}}}').total == Decimal(AMOUNT)
+    with pytest.raises(InvalidError):
+        decode(Bill, f'{{"more"{space}:{space}{{"a"{space}:{space}NaN}}}}')
+
+
+def test_contents_may_have_an_infinite_default():
+    class Limited(Model):
+        limit: float = float("inf")
+
+    assert content_text(Limited, {"limit": 3}) != content_text(Limited, {})
