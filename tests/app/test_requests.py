@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from engine.decisions.requests import without
 from engine.decisions.transitions import HistoryEntry, Note, Transition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
@@ -325,3 +326,10 @@ def test_a_request_is_made_from_the_answers_that_its_step_uses_and_no_others():
         order = change.after
     (message,) = change.messages
     assert json.loads(message.body)["content"] == {"results": {"b": {"reference": "b-1"}}}
+
+
+@pytest.mark.parametrize("name", ["Ada", "O'Neil", 'Ada "Byron"', "Ada\n"])
+@pytest.mark.parametrize("beside", ["", " 'x'", ' "x"'])
+def test_a_personal_value_is_found_in_either_kind_of_quotes(name, beside):
+    """Python chooses them by what else it shows."""
+    assert name.strip()[-3:] not in without([name], repr(f"{name} {beside}"))

@@ -11,7 +11,7 @@ from engine.azure.clock import order_ids, order_time
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import decode
 from engine.domain.states import UnderWay
-from engine.http.public_api.rules import Beginning, fingerprint
+from engine.http.public_api.rules import Beginning, fingerprint, kind_of
 from shop.rules import (
     LARGEST_TOTAL,
     OperatorPurchase,
@@ -61,6 +61,16 @@ def test_a_fingerprint_tells_purchases_apart_and_not_whose_they_are():
     assert fingerprint(purchase, long_key) not in {
         hmac.digest(stored, content, f"sha{n}").hex() for n in (256, 512)
     }
+
+
+def test_orders_that_begin_at_one_moment_are_of_one_kind():
+    """In whatever zone it was sent; and a key stands for its order whatever version made it."""
+    begins = [
+        Beginning.model_validate_strings({"notBefore": time})
+        for time in ("2026-12-01T09:00:00+01:00", "2026-12-01T08:00:00Z")
+    ]
+    assert {kind_of(beginning, "w") for beginning in begins} == {"w2026-12-01T08:00:00+00:00"}
+    assert kind_of(Beginning()) == ""
 
 
 def of(*quantities):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.domain.encodings import readable, unpacked
+from engine.domain.encodings import in_utf8, readable, unpacked
 from engine.domain.errors import InvalidError
 from engine.domain.messages import AnyAttempt, OrderReady, Submission, decode, decode_queued
 from engine.runtime.external_events import QueuedEvent
@@ -78,3 +78,37 @@ def test_what_only_looks_like_base64_is_none(body):
 def test_a_kept_message_can_be_read_and_searched_whatever_its_encoding(form):
     """Bugs2 45: so an erasure finds the order that it names."""
     assert ABOUT["orderId"] in readable(written(SUBMITTED, **FORMS[form]["made"]))
+
+
+def test_a_byte_that_is_no_utf_8_is_named_with_its_place():
+    with pytest.raises(InvalidError) as error:
+        in_utf8(b'\xef\xbb\xbf{"n": "\xff"}')
+    [fault] = error.value.faults
+    assert (fault.place, fault.code) == ("body", "no-utf-8")
+    assert fault.facts == {"position": 8, "byte": "FF"}
+
+
+def test_another_encoding_is_a_fault_of_the_body():
+    with pytest.raises(InvalidError) as error:
+        in_utf8('{"n": 1}'.encode("utf-16-le"))
+    assert [fault.place for fault in error.value.faults] == ["body"]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b'\xef\xbb\xbf{"a":1}', '{"a":1}'),
+        ('\ufeff \r\n\t{"a":1}'.encode("utf-16-le"), ' \r\n\t{"a":1}'),
+        ("[1]".encode("utf-16-be"), "[1]"),
+        (b"a\0b\0", "a\0b\0"),
+        (b'{"a":"\xff"}', '{"a":"\\xff"}'),
+        (b'{\0"\0a', '{\0"\0a'),
+    ],
+)
+def test_what_is_no_json_in_its_encoding_is_shown_byte_by_byte(body, text):
+    assert readable(body) == text
+
+
+def test_base64_has_no_other_characters_and_may_hold_blanks():
+    assert unpacked(b"eyJhIjoxfQ==!") == b"eyJhIjoxfQ==!"
+    assert unpacked(base64.b64encode(b'  {"a":1}')) == b'  {"a":1}'

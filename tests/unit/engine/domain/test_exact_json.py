@@ -70,5 +70,12 @@ def test_equal_numbers_have_one_digest_however_they_are_written():
     assert digest_of(read(f"[0.{digits}1]")) == digest_of(read(f"[0.{digits}10]"))
 
 
+def test_large_numbers_are_integers_up_to_a_limit():
+    """Below it a number with a fraction of zeros is one, as JavaScript writes it."""
+    small, large = read("[999999999999999999999.0]")[0], read("[1e21]")[0]
+    assert (type(small), small) == (int, 999999999999999999999)
+    assert type(large) is float
+
+
 def test_minus_zero_stays():
     assert write(read("[-0.0]")) == "[-0.0]"

@@ -5,8 +5,17 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from engine.azure.clock import order_ids
+from engine.domain.keys import (
+    LAST,
+    history_range,
+    is_checked,
+    made_at,
+    newest_first,
+    sortable,
+    time_of,
+    with_check,
+)
 from engine.domain.keys import ORDER_ID as ORDER_IDS
-from engine.domain.keys import is_checked, made_at, newest_first, sortable, time_of, with_check
 from tests.support.builders import NOW, ORDER_ID
 
 TIMES = [
@@ -71,6 +80,16 @@ def test_an_id_of_this_app_is_known_by_its_check_characters():
     for wrong in ("", ORDER_ID, made[1:], made.lower(), f"{other}{made[3:]}", f"{made[:-1]}U"):
         assert not is_checked(wrong)
     assert not is_checked(with_check("b00-7" + "Z" * 25))
+
+
+def test_an_id_stays_known_whatever_version_made_it():
+    """The check characters are in links and mails."""
+    assert with_check("b00-01K0000000000000000000000A") == "b00-01K0000000000000000000TME2"
+
+
+def test_the_history_of_an_order_is_a_range_of_rows():
+    assert history_range("o") == ("o|history|", f"o|history|{LAST}")
+    assert history_range("o", 7) == ("o|history|", f"o|history|000007|{LAST}")
 
 
 def test_an_id_says_when_it_was_made():

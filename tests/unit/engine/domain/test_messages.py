@@ -33,6 +33,7 @@ from engine.domain.keys import (
 )
 from engine.domain.messages import (
     MAX_FAULTS,
+    BusMessage,
     OrderReady,
     Submission,
     bus_queues,
@@ -64,6 +65,21 @@ def test_names_of_our_own_are_none_on_the_wire():
     assert decode(OrderReady, json.dumps({"orderId": ORDER_ID})) == OrderReady(order_id=ORDER_ID)
     with pytest.raises(InvalidError, match="orderId: Field required"):
         decode(OrderReady, json.dumps({"order_id": ORDER_ID}))
+    with pytest.raises(InvalidError, match="orderId: Field required"):
+        decode(OrderReady, json.dumps({"order_id": ORDER_ID, "weight": 1.5}))
+
+
+def test_half_a_surrogate_pair_is_a_fault_beside_any_number():
+    for number in ("1", "1.5"):
+        with pytest.raises(InvalidError):
+            decode(OrderReady, f'{{"orderId":"{ORDER_ID}","n":{number},"text":"\\ud800"}}')
+
+
+@pytest.mark.parametrize("ids", [("", "o"), ("m", "")])
+def test_a_message_needs_both_ids(ids):
+    """In a batch, Azure's host fills in those of the next one."""
+    with pytest.raises(ValueError, match="needs a message id and a correlation id"):
+        BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
 
 
 def test_the_id_of_a_request_says_whether_it_undoes():

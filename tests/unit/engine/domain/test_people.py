@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.domain.personal_data import holds_address
+from engine.domain.personal_data import holds_address, texts_in
+from engine.domain.texts import same_to_people
 from engine.workflow import Model, Owner, Text
 from engine.workflow.payload import payload_of
 
@@ -45,3 +46,15 @@ def test_a_poison_message_that_names_a_person_is_listed(one, other, in_ascii):
     assert holds_address(body.encode(), one)
     assert not holds_address(body.encode(), "nobody@example.com")
     assert not holds_address(body.encode(), "\u200b")
+
+
+def test_a_part_of_a_domain_that_cannot_be_decoded_stays():
+    assert same_to_people("Ada@XN--999999999B.example") == "ada@xn--999999999b.example"
+
+
+def test_the_texts_of_a_value_are_found_at_any_depth():
+    assert list(texts_in({"a": ["x", {"b": 1}], "c": "", "d": None})) == ["x", "1"]
+
+
+def test_an_address_is_found_beside_bytes_that_are_no_text():
+    assert holds_address(b"\xff ada@example.com", "ada@example.com")
