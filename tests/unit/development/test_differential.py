@@ -254,6 +254,22 @@ UNDONE_AT_ONCE = with_history(
 LEFT_TO_UNDO = left_to_undo()
 
 
+def expired(*, columns=(), of_step=None, **facts):
+    """A recovery after an attempt that has no reply in time."""
+    return with_history(
+        one(columns=columns, **(of_step or {})), event("expired", step="a", **facts)
+    )
+
+
+CHARGED = expired(of_step={"FailureCount": 1}, failure=1)
+STILL_TO_COME = expired(of_step={"Uncounted": 1}, has_begun=True)
+
+
+def said(reason):
+    """A transition whose history has these words of a service."""
+    return with_history(state(), event("step-failed", step="a", reason=reason))
+
+
 def noted(digest, attempt=1):
     """A note about a refused reply."""
     row = {"Data": [event("reply-refused", attempt=attempt)]}
@@ -370,6 +386,12 @@ ALLOWED = {
         ),
     ),
     "resumed-undo": ((RESUBMIT, state(), state(Reason="an operator resumed the undo")),),
+    "has-begun": ((EXPIRE, expired(), expired(has_begun=True), RUNS),),
+    "reply-still-to-come": (
+        (EXPIRE, CHARGED, STILL_TO_COME, RUNS),
+        (EXPIRE, CHARGED, expired(columns={"Direction": "undo"}, has_begun=True), RUNS),
+    ),
+    "personal-words-of-answers": ((REPLY, said("no place is free"), said("erased place is free")),),
     "undo-left-to-a-scheduler": ((EXPIRE, UNDONE_AT_ONCE, LEFT_TO_UNDO, RUNS),),
     "digest-of-a-refused-reply": ((REPLY, noted("1-a"), noted("1-b")),),
     "fingerprint-of-an-optional-step": (
@@ -543,6 +565,26 @@ DENIED = {
         (ANSWER, REFUSED_NOW, early(Result00={"x": 1}), one(columns={"Direction": "forward"})),
         (ANSWER, REFUSED_NOW, early(), one("Running", columns={"Direction": "forward"})),
         (ANSWER, EARLY_WITH_REASON, early(), one(columns={"Direction": "forward"})),
+    ),
+    "has-begun": (
+        (CLAIM, expired(), expired(has_begun=True), RUNS),
+        (EXPIRE, expired(failure=1), expired(failure=2, has_begun=True), RUNS),
+    ),
+    "reply-still-to-come": (
+        (CLAIM, CHARGED, STILL_TO_COME, RUNS),
+        (EXPIRE, CHARGED, expired(has_begun=True), RUNS),
+        (
+            EXPIRE,
+            CHARGED,
+            expired(of_step={"Uncounted": 1, "FailureCount": 1}, has_begun=True),
+            RUNS,
+        ),
+        (EXPIRE, CHARGED, expired(of_step={"Uncounted": 1}), RUNS),
+    ),
+    "personal-words-of-answers": (
+        (REPLY, said("no place is free"), said("erased place was free")),
+        (CLAIM, said("no place is free"), said("erased place is free")),
+        (REPLY, said("no place is free"), said("no room is free")),
     ),
     "undo-left-to-a-scheduler": (
         (CLAIM, UNDONE_AT_ONCE, LEFT_TO_UNDO, RUNS),

@@ -10,6 +10,7 @@ import random
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -337,6 +338,18 @@ def breadth_first(courses: Courses, root: int, states: int) -> set[str]:
     return tried
 
 
+def followed(courses: Courses, root: int, names: str) -> list[int]:
+    """Follow the first course that this version can follow, of those with `|` between them.
+
+    Returns each node at which the order has changed; raises ValueError if it can follow none.
+    """
+    *others, last = names.split(" | ")
+    for course in others:
+        with suppress(ValueError):
+            return [*named(courses, root, course)]
+    return [*named(courses, root, last)]
+
+
 def named(courses: Courses, root: int, names: str) -> Iterator[int]:
     """Follow a course of the world by the names of its moves; yield each node at which the order has changed.
 
@@ -381,7 +394,7 @@ def make(out: TextIO, *, states: int, walks: int, length: int, tell: Callable[[s
         root = courses.add(submission(world))
         tried = breadth_first(courses, root, states // 2)
         for names in world.get("courses", ()):
-            _try_new(courses, [*named(courses, root, names)], tried)
+            _try_new(courses, followed(courses, root, names), tried)
         rng = random.Random(place)  # noqa: S311 - the same courses each time
         for _ in range(walks):
             nodes = [*at_random(courses, root, rng, length=length)]

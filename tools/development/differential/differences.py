@@ -676,6 +676,38 @@ def _has_renamed_option(step: Json) -> bool:
     return is_optional or bool(step.get("condition") or step.get("startAt"))
 
 
+def _says_that_it_has_begun(case: Case) -> bool:
+    is_new = case.place == "history.Data.has_begun" and case.base == MISSING
+    return case.move["do"] == "recover" and is_new
+
+
+def _still_to_come(case: Case) -> bool:
+    """Whether a recovery charges no attempt that its agent has begun, and of which it reports no fault."""
+    base, new = map(_events, case.decisions)
+    charged = {event["step"] for event in base if "failure" in event}
+    waiting = {event["step"] for event in new if event.get("has_begun") and "failure" not in event}
+    if case.move["do"] != "recover" or not charged & waiting:
+        return False
+    state = state_of(case.decisions[1])
+    pairs = [(_step(case.here, name), _step(state, name)) for name in charged & waiting]
+    # The attempts of an undo, which a cancelled order begins then, are counted anew.
+    more = 0 if state.get("Direction") == "undo" else 1
+    return all(
+        after.get("FailureCount", 0) == before.get("FailureCount", 0)
+        and after.get("Uncounted", 0) == more * (before.get("Uncounted", 0) + 1)
+        for before, after in pairs
+    )
+
+
+def _without_personal_words(case: Case) -> bool:
+    """Whether a reply's words lack a personal value of an answer, and nothing else."""
+    is_text = isinstance(case.base, str) and isinstance(case.new, str)
+    if case.move["do"] != "reply" or not is_text or "erased" not in case.new:
+        return False
+    pattern = ".+".join(map(re.escape, case.new.split("erased")))
+    return re.fullmatch(pattern, case.base) is not None
+
+
 DIFFERENCES: Sequence[Difference] = (
     Difference(
         name="complete-by-of-pending",
@@ -753,6 +785,23 @@ DIFFERENCES: Sequence[Difference] = (
         why="A step whose provider no agent here leads to is left to newer hosts for a while (FLT-12).",
         allows=_left_to_newer,
         ends_course=True,
+    ),
+    Difference(
+        name="has-begun",
+        why="The history of a recovery says of each attempt whether its agent has begun it (SUP-9).",
+        allows=_says_that_it_has_begun,
+    ),
+    Difference(
+        name="reply-still-to-come",
+        why="An attempt that its agent has begun, and of which it reports no fault, is no failure yet (SUP-3): its reply "
+        "may wait in the queue.",
+        allows=_still_to_come,
+        ends_course=True,
+    ),
+    Difference(
+        name="personal-words-of-answers",
+        why="The words of a reply show no personal value of an answer from outside (ANS-5, engine 12).",
+        allows=_without_personal_words,
     ),
     Difference(
         name="held-and-put-back",

@@ -93,7 +93,10 @@ WORLDS: Sequence[Json] = (
         *(step(*names, onFailure="cooldown", maxCooldowns=1) for names in (["a"], ["b", "a"])),
         threshold=1,
         courses=[
-            "claim recover claim recover claim recover resubmit claim recover",
+            (
+                "claim recover claim recover claim recover resubmit claim recover"
+                " | claim recover claim recover resubmit claim recover"
+            ),
             "claim completed cancel recover claim recover hurry",
         ],
     ),
@@ -119,7 +122,10 @@ WORLDS: Sequence[Json] = (
         step("b", "a", onFailure="error"),
         agents=[agent(keysLast=DAY, remembersRefusals=True)],
         threshold=1,
-        courses=["claim failed cancel claim completed", "claim recover claim recover settle claim"],
+        courses=[
+            "claim failed cancel claim completed",
+            "claim recover claim recover settle claim | claim recover settle claim",
+        ],
     ),
     world("late-effects", step("a", lateEffectWindow=30), step("b", "a"), threshold=1),
     world(
