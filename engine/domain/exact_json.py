@@ -86,7 +86,7 @@ def has_exact(value: Any) -> bool:
         match left.pop():
             case ExactNumber():
                 return True
-            case dict() as members:
+            case Mapping() as members:
                 left += members.values()
             case list() as parts:
                 left += parts

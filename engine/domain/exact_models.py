@@ -37,7 +37,7 @@ def _with_texts(value: Any, content: Any) -> Any:
     match value:
         case ExactNumber() if isinstance(content, Decimal):
             return str(value)
-        case dict():
+        case Mapping():
             members = _members_of(content)
             return {name: _with_texts(part, members.get(name)) for name, part in value.items()}
         case list():
@@ -46,7 +46,7 @@ def _with_texts(value: Any, content: Any) -> Any:
 
 
 def _members_of(content: Any) -> Mapping[str, Any]:
-    """Return what a model made of the members of an object, as far as that can be told."""
+    """Return what a model made of the members of an object, as far as that is known."""
     if isinstance(content, BaseModel):
         fields = type(content).model_fields.items()
         known = {_on_the_wire(name, field): content.__dict__[name] for name, field in fields}
@@ -57,7 +57,7 @@ def _members_of(content: Any) -> Mapping[str, Any]:
 
 
 def _parts_of(content: Any, length: int) -> Sequence[Any]:
-    """Return what a model made of the parts of a list, as far as that can be told."""
+    """Return what a model made of the parts of a list, as far as that is known."""
     if isinstance(content, list | tuple) and len(content) == length:
         return content
     if isinstance(content, Set):  # it has lost its order: a decimal stands for all
@@ -77,7 +77,7 @@ def _exact(content: Any, value: Any, *, takes_any: bool) -> Any:
         _put_exact(content, received if isinstance(received, Mapping) else {})
         return content
     match content, value:
-        case dict(), dict():
+        case dict(), Mapping():
             return {
                 name: _exact(part, value.get(str(name)), takes_any=takes_any)
                 for name, part in content.items()

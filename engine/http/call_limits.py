@@ -12,7 +12,7 @@ Network = IPv4Network | IPv6Network
 MAX_CALLERS = 10_000
 """How many callers are remembered; then the one that called longest ago is forgotten."""
 UNKNOWN = "unknown"
-"""Stands for all callers whose address cannot be told."""
+"""Stands for all callers whose address is not known."""
 HOUSEHOLD = 64
 """The prefix length of an IPv6 network that counts as one caller."""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pytest
@@ -62,6 +63,11 @@ def test_a_decimal_is_the_number_that_came(place, json):
 @pytest.mark.parametrize("text", ['"1.10"', "1.10", '"12345678901234567.89"', "5", "1e2"])
 def test_a_decimal_may_be_a_text_or_any_number(text):
     assert decode(Bill, f'{{"total":{text}}}').total == Decimal(text.strip('"'))
+
+
+def test_a_mapping_of_any_kind_is_read_exactly():
+    found = recorded(Bill, MappingProxyType(read(f'{{"total":{AMOUNT}}}')))
+    assert found.total == Decimal(AMOUNT)
 
 
 def test_the_rules_of_a_decimal_hold_for_the_number_that_came():
