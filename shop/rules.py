@@ -1,7 +1,6 @@
 """A customer's purchase, and the customer's view of the order."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from operator import not_
@@ -15,18 +14,19 @@ from engine.declarations.business import is_simulated
 from engine.domain.errors import InvalidError
 from engine.domain.messages import OrderId, Submission
 from engine.domain.orders import OrderAggregate
-from engine.domain.statuses import Mark, Outcome, ProcessState, StepState
+from engine.domain.states import AwaitingExternalEvent, Running, Startable
+from engine.domain.statuses import Direction, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
 from engine.http.models import RequestBody, View
 from engine.http.public_api.rules import ASK_AGAIN_IN, AskAgain, Beginning
-from shop import words
 from shop.business import SHOP, Customer
 from shop.catalogue import BY_SKU, Product
-from shop.words import OrderWords, StepWords
 
 LARGEST_TOTAL = Decimal(5000)
 """Maximum total of a purchase in EUR: purchases are anonymous, and each is authorised."""
+SIMULATED = "A demonstration: payments go to a simulated service."
+"""On every page of a shop that charges nobody."""
 EXAMPLE: JsonDict = {
     "customer": {"name": "Ada Lovelace", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -54,21 +54,13 @@ class OperatorPurchase(Purchase):
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
 
-IfSlow = Field(
-    exclude_if=not_, description="For who has waited long, by their own clock: this instead"
-)
-
-
 class StepStatus(View):
-    """The state of a step, and its words for the customer."""
+    """The state of a step."""
 
     name: str
     state: StepState
     trying_again: Annotated[bool, Field(exclude_if=not_)]
-    look: Mark
-    words: str
-    more: str
-    if_slow: Annotated[StepWords | SkipJsonSchema[None], IfSlow] = None
+    """Whether it runs or waits again after an attempt without success."""
 
 
 class Status(View):
@@ -80,12 +72,11 @@ class Status(View):
     """`Accepted` if the queue holds it; no order is recorded in such a state."""
     placed_at: datetime
     updated_at: datetime
+    direction: Direction = Direction.FORWARD
+    not_before: Annotated[datetime | SkipJsonSchema[None], Field(exclude_if=not_)] = None
+    """The time that was chosen for its beginning, as long as it waits for that (SUB-9)."""
     steps: list[StepStatus]
     outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
-    look: Mark
-    line: str
-    next: str
-    if_slow: Annotated[OrderWords | SkipJsonSchema[None], IfSlow] = None
     retry_after: Annotated[int | SkipJsonSchema[None], AskAgain] = 1
 
 
@@ -142,29 +133,41 @@ def status(order: OrderAggregate) -> Status:
         process_state=order.process_state,
         placed_at=order.submitted.placed_at,
         updated_at=order.updated_at,
+        direction=order.direction,
+        not_before=_awaited_beginning(order),
         steps=[_step_status(order, step) for step in order.steps],
         outcome=order.outcome,
-        **asdict(words.of_order(order)),
-        if_slow=words.of_order_if_slow(order),
         retry_after=None if order.is_over else ASK_AGAIN_IN[order.process_state],
     )
+
+
+def _awaited_beginning(order: OrderAggregate) -> datetime | None:
+    begins = order.submitted.not_before
+    return begins if order.derived.not_before == begins and not order.has_ended else None
+
+
+def _step_status(order: OrderAggregate, step: Step) -> StepStatus:
+    trying_again = is_tried_again(order, step)
+    return StepStatus(name=step.name, state=step.pattern_state, trying_again=trying_again)
+
+
+def is_tried_again(order: OrderAggregate, step: Step) -> bool:
+    """Whether the step runs again, or waits to run again, after an attempt without success."""
+    if order.has_ended:
+        return False
+    match step.state:
+        case Startable():
+            return step.counts.attempts > 0
+        case Running() | AwaitingExternalEvent():
+            return step.counts.attempts > 1
+    return False
 
 
 def notice(addresses: Mapping[str, str]) -> str:
     """Return what every page says, by the addresses of the agents' services; may be empty."""
     charging = [agent.name for agent in SHOP.agents if agent.offers == "payment"]
     simulated = any(is_simulated(name, addresses.get(name, "")) for name in charging)
-    return words.SIMULATED if simulated else ""
-
-
-def _step_status(order: OrderAggregate, step: Step) -> StepStatus:
-    return StepStatus(
-        name=step.name,
-        state=step.pattern_state,
-        trying_again=words.trying_again(order, step),
-        **asdict(words.of_step(order, step)),
-        if_slow=words.of_step_if_slow(order, step),
-    )
+    return SIMULATED if simulated else ""
 
 
 def accepted(order_id: str, placed_at: datetime) -> Status:
@@ -175,5 +178,4 @@ def accepted(order_id: str, placed_at: datetime) -> Status:
         placed_at=placed_at,
         updated_at=placed_at,
         steps=[],
-        **asdict(words.ACCEPTED),
     )

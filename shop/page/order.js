@@ -6,6 +6,7 @@ import { badge, mark } from "../../engine/pages/static/common/marks.js";
 import { Poll } from "../../engine/pages/static/common/poll.js";
 import { clock, now } from "../../engine/pages/static/common/time.js";
 import { keepLine, mine, things, total } from "./store.js";
+import { canBeSlow, orderWords, stepWords } from "./words.js";
 
 const LONG_SECONDS = 8;
 const PATIENT_SECONDS = 5;
@@ -22,7 +23,7 @@ export function orderPage(place, id) {
   function draw() {
     if (!order && problem) return place.show(h("h1", null, "Your order"), notThere());
     if (!order) return place.show(h("h1", null, "Your order"), h("div", { class: "skeleton" }));
-    const words = (order.steps.some(isSlow) && order.ifSlow) || order;
+    const words = orderWords(order, order.steps.some(isSlow));
     if (words.line !== line) place.say(words.line);
     line = words.line;
     place.show(
@@ -58,7 +59,7 @@ export function orderPage(place, id) {
   }
 
   function step(stage) {
-    const { look, words, more } = isSlow(stage) ? stage.ifSlow : stage;
+    const { look, words, more } = stepWords(order, stage, isSlow(stage));
     return h(
       "li",
       { key: stage.name, class: look },
@@ -78,10 +79,10 @@ export function orderPage(place, id) {
   /** Whether a step takes long; the app cannot know for how long this customer has been waiting. */
   const isSlow = ({ name }) => Date.now() - (began.get(name) ?? Infinity) > LONG_SECONDS * 1000;
 
-  function look(steps) {
-    for (const { name, ifSlow } of steps) {
-      if (!ifSlow) began.delete(name);
-      else if (!began.has(name)) began.set(name, Date.now() - (order ? 0 : age(id) * 1000));
+  function noteWaits(seen) {
+    for (const stage of seen.steps) {
+      if (!canBeSlow(seen, stage)) began.delete(stage.name);
+      else if (!began.has(stage.name)) began.set(stage.name, Date.now() - (order ? 0 : age(id) * 1000));
     }
   }
 
@@ -93,7 +94,7 @@ export function orderPage(place, id) {
       if (!(fault instanceof Problem && fault.status === 404)) throw fault;
       return gone(fault);
     }
-    look(answer.data.steps);
+    noteWaits(answer.data);
     [order, problem] = [answer.data, null];
     draw();
     if (bought) keepLine(id, line);

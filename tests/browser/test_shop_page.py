@@ -120,17 +120,15 @@ async def test_what_is_cancelled_says_what_was_charged(visitor, client, stack):
 
 
 @pytest.mark.soak
-async def test_the_page_draws_what_the_app_says(visitor):
-    """It knows no state by its name: a new one changes nothing here. What is over is asked for no more."""
-    words = {"look": "undo", "words": "On a detour", "more": "By sea"}
-    texts = {"look": "again", "line": "The ship has left.", "next": "It comes back."}
-    answer = texts | {"processState": "New", "steps": [{"name": "any", "state": "New"} | words]}
+async def test_a_state_that_is_newer_than_the_page_is_shown_calmly(visitor):
+    """During an upgrade: its step is called by its name. What is over is asked for no more."""
+    step = {"name": "detour", "state": "AtSea"}
+    answer = {"processState": "Processing", "direction": "forward", "steps": [step]}
     page = await visitor.page("/shop", clock=True)
     await page.route("**/api/orders/*", lambda route: route.fulfill(json=answer))
     await page.goto("/shop#/orders/b00-01JCX0000000000000000000AA")
-    await expect(page.locator(".line.again")).to_have_text("The ship has left.")
-    await expect(page.locator(".state")).to_contain_text("It comes back.")
-    await expect(page.locator(".steps li.undo")).to_have_text("On a detourBy sea")
+    await expect(page.locator(".line.processing")).to_have_text("We are on it.")
+    await expect(page.locator(".steps li.pending")).to_have_text("detour")
     visitor.requests.clear()
     await page.clock.run_for(60_000)
     assert visitor.requests == []

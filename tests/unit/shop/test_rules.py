@@ -14,14 +14,15 @@ from engine.domain.states import UnderWay
 from engine.http.public_api.rules import Beginning, fingerprint, kind_of
 from shop.rules import (
     LARGEST_TOTAL,
+    SIMULATED,
     OperatorPurchase,
     Purchase,
+    is_tried_again,
     notice,
     prices,
     status,
     submission,
 )
-from shop.words import SIMULATED, trying_again
 from testkit.memory import in_memory
 from tests.support.apps import app, shop_of
 from tests.support.builders import claimed, orders, steps
@@ -163,13 +164,13 @@ def test_a_step_that_is_being_done_for_the_second_time_says_so():
     """A front end can tell the customer why it takes longer."""
     order = claimed()
     (step,) = order.in_state(UnderWay)
-    assert not trying_again(order, step)
+    assert not is_tried_again(order, step)
     again = steps.running(attempt=2)
-    assert trying_again(order, again)
+    assert is_tried_again(order, again)
     waiting = steps.waiting(again)
-    assert trying_again(order, waiting)
-    assert not trying_again(order, steps.new())
-    assert not trying_again(orders.in_error(steps=[waiting, steps.failed("other")]), waiting)
+    assert is_tried_again(order, waiting)
+    assert not is_tried_again(order, steps.new())
+    assert not is_tried_again(orders.in_error(steps=[waiting, steps.failed("other")]), waiting)
     assert [shown.trying_again for shown in status(order).steps] == [False]
     assert [shown.trying_again for shown in status(orders.with_steps(order, again)).steps] == [True]
 
