@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from engine.decisions.results import definition_of
@@ -30,10 +31,24 @@ from engine.words.causes import words_of
 log = logging.getLogger(__name__)
 
 
+EITHER: JsonDict = {
+    "not": {
+        "anyOf": [
+            {"properties": {"answer": {"type": "null"}, "refusal": {"type": "null"}}},
+            {
+                "properties": {"answer": {"type": "object"}, "refusal": {"type": "string"}},
+                "required": ["answer", "refusal"],
+            },
+        ]
+    }
+}
+"""The rule of `EventBody` as JSON Schema: generators of clients read past it, validators do not."""
+
+
 class EventBody(RequestBody):
     """The body of an external event: its result, or why there is none."""
 
-    model_config = ConfigDict(title="AnswerBody")
+    model_config = ConfigDict(title="AnswerBody", json_schema_extra=EITHER)
     answer: dict[str, Any] | None = None
     """The result, as the workflow declares it."""
     refusal: Annotated[Text, Field(max_length=200)] | None = None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from itertools import chain
@@ -46,6 +46,8 @@ class Route:
     """Whether the call works without the operators' key."""
     also_refuses: Sequence[int] = ()
     """Further statuses with which it refuses."""
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    """The regular expressions of parts of its path, by name; a part without one takes any text."""
 
     @cached_property
     def types(self) -> Mapping[str, type]:
@@ -105,8 +107,11 @@ class Route:
         yield 503
 
 
-ORDER_IN_PATH = {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"}
-ANY_IN_PATH = {"type": "string", "minLength": 1}
+WAIT = {
+    "schema": {"type": "integer", "minimum": 0, "description": "In how many seconds to try again"}
+}
+WITH_WAIT = (404, 429, 503)
+"""The statuses of refusals that may end by themselves."""
 
 NO_ROLE = "Whoever is signed in is no operator, and nothing was changed"
 REFUSALS = {
@@ -223,7 +228,8 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
     responses: Schema = {}
     for status in route.refusals():
         problem = _json(REFUSALS[status], references[Problem], "application/problem+json")
-        responses[str(status)] = problem
+        headers = {"headers": {"Retry-After": WAIT}} if status in WITH_WAIT else {}
+        responses[str(status)] = problem | headers
     if not route.open:
         missing = "The key is missing or wrong, and nothing was changed"
         responses["401"] = {"description": missing}
@@ -245,7 +251,9 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
 
 def _parameters(route: Route) -> Iterator[Schema]:
     for name, _ in route.takes(str):
-        schema = ORDER_IN_PATH if name == "order_id" else ANY_IN_PATH
+        pattern = ORDER_ID.pattern if name == "order_id" else route.patterns.get(name)
+        limit = {"minLength": 1} if pattern is None else {"pattern": f"^{pattern}$"}
+        schema = {"type": "string", **limit}
         yield {"name": to_camel(name), "in": "path", "required": True, "schema": schema}
     for _, parameters in route.takes(Parameters):
         described = parameters.model_json_schema(schema_generator=_Described)

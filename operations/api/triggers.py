@@ -20,6 +20,7 @@ from engine.runtime.functions import (
     retry_while_unavailable,
     skip_overlapping_runs,
 )
+from engine.storage.copies import COPY_ID
 from engine.storage.poison import PoisonStore
 from engine.words.catalogue import text
 from operations.api.agents import AgentPauseService
@@ -43,6 +44,7 @@ EVERY_HOUR = "0 17 * * * *"
 ORDER = "api/operator/orders/{orderId}"
 AGENT = "api/operator/agents/{name}"
 RESTORE = "api/operator/restore/{copy}"
+COPY = {"copy": COPY_ID.pattern}
 POISON = "api/operator/poison/{queue}/{messageId}"
 
 
@@ -103,8 +105,8 @@ def operator_routes(services: OperatorServices) -> Sequence[Route]:
         Route("operator_poison_drop", "POST", f"{POISON}/drop", poison.drop),
         *(_running(name, services.runs) for name in RUNS),
         Route("operator_export", "POST", "api/operator/export", services.copies.export),
-        Route("operator_restore", "POST", RESTORE, services.copies.restore),
-        Route("operator_restore_end", "POST", f"{RESTORE}/end", services.copies.end),
+        Route("operator_restore", "POST", RESTORE, services.copies.restore, patterns=COPY),
+        Route("operator_restore_end", "POST", f"{RESTORE}/end", services.copies.end, patterns=COPY),
     ]
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from functions_alone.tests.support.waiting import eventually
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id, submit
 
 pytestmark = pytest.mark.soak
 
@@ -90,3 +92,26 @@ async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_pro
         client=shop, body=model("Purchase").from_dict(PURCHASE | {"items": []})
     )
     assert isinstance(refused, model("Problem"))
+
+
+async def test_a_generated_client_resubmits_an_order_that_failed(shop, operator, client, stack):
+    """An operator's tool may be one: it sees why the order failed, resubmits it, and sees it processed."""
+    order_id = new_order_id()
+    await fault(client, "payment", "reject", order_id)
+    await submit(stack, order_id, workflow="order")
+    await client.until(order_id, "Error")
+    order = await call("operator_order")(order_id, client=operator)
+    assert order.process_state == model("ProcessState").ERROR
+    assert "resubmit" in order.actions
+    await fault(client, "payment", "none", order_id)
+    request = model("ResubmitRequest")(operator="Ada", note="the card works again")
+    acted = await call("operator_resubmit")(order_id, client=operator, body=request)
+    assert isinstance(acted, model("Acted"))
+
+    async def processed():
+        status = await call("shop_order")(order_id, client=shop)
+        assert status.process_state == model("ProcessState").PROCESSED
+
+    await eventually(processed)
+    again = await call("operator_resubmit")(order_id, client=operator, body=request)
+    assert (type(again), again.status) == (model("Problem"), 409)

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ConfigDict, ValidationInfo, field_validator
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from engine.decisions.actions.action import (
@@ -25,10 +26,27 @@ from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.work_index import WorkItemKind
 
+ONLY_IF: JsonDict = {
+    "not": {
+        "anyOf": [
+            {
+                "properties": {"wasDone": {"const": False}, "answer": {"type": "object"}},
+                "required": ["wasDone", "answer"],
+            },
+            {
+                "properties": {"wasDone": {"const": True}, "confirmLateEffect": {"const": True}},
+                "required": ["wasDone", "confirmLateEffect"],
+            },
+        ]
+    }
+}
+"""The two rules of `SettleArguments` as JSON Schema, for the body of a call."""
+
 
 class SettleArguments(StepArguments):
     """What an operator found out at the service of a step in doubt."""
 
+    model_config = ConfigDict(json_schema_extra=ONLY_IF)
     was_done: bool
     answer: dict[str, Any] | None = None
     """The answer of a step that was done; may be left out if it has no required field."""

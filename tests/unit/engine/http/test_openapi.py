@@ -1,25 +1,40 @@
 """The description of the calls over HTTP."""
 
+import json
 from collections import Counter
 from itertools import chain
 
 import azure.functions as func
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from engine.domain.errors import InvalidError
+from engine.domain.messages import decode
 from engine.http.openapi import description
 from engine.runtime.api import http_functions
 from operations.api.triggers import operator_routes
-from shop.triggers import routes
+from shop.triggers import routes as shop_routes
 from testkit.memory import in_memory
 from tests.support.apps import app
 
+PURCHASE = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
+
 
 @pytest.fixture(scope="module")
-def described():
-    """The description of all calls of the app and its shop."""
+def routes():
+    """All calls of the app and its shop."""
     made = app(in_memory())
-    return description([*routes(made.engine.customers), *operator_routes(made.operations.services)])
+    return [*shop_routes(made.engine.customers), *operator_routes(made.operations.services)]
+
+
+@pytest.fixture(scope="module")
+def described(routes):
+    """The description of all calls of the app and its shop."""
+    return description(routes)
 
 
 def parts_of(described):
@@ -85,3 +100,72 @@ def test_no_title_repeats_the_name_of_a_field(described):
         for field in schema.get("properties", {}).values()
     ]
     assert not [field["title"] for field in fields if "title" in field]
+
+
+SIGNED = {"operator": "Ada", "note": "asked the bank"}
+BODIES = {
+    "an answer": ("operator_answer", {"operator": "Ada", "answer": {"isLate": False}}),
+    "a refusal": ("operator_answer", {"operator": "Ada", "refusal": "no"}),
+    "an answer without a refusal": (
+        "operator_answer",
+        {"operator": "Ada", "answer": {}, "refusal": None},
+    ),
+    "neither": ("operator_answer", {"operator": "Ada"}),
+    "two times nothing": ("operator_answer", {"operator": "Ada", "answer": None, "refusal": None}),
+    "both": ("operator_answer", {"operator": "Ada", "answer": {}, "refusal": "no"}),
+    "a hold": ("operator_hold", SIGNED),
+    "a hold of a step": ("operator_hold", SIGNED | {"step": "stock"}),
+    "a skipped step": ("operator_skip", SIGNED | {"step": "stock"}),
+    "a step that was done": ("operator_settle", SIGNED | {"wasDone": True, "answer": {}}),
+    "a step that was not done": ("operator_settle", SIGNED | {"wasDone": False}),
+    "an answer of what was not done": (
+        "operator_settle",
+        SIGNED | {"wasDone": False, "answer": {}},
+    ),
+    "a late effect of what was done": (
+        "operator_settle",
+        SIGNED | {"wasDone": True, "confirmLateEffect": True},
+    ),
+    "a late effect": ("operator_settle", SIGNED | {"wasDone": False, "confirmLateEffect": True}),
+    "a purchase": ("shop_place_order", PURCHASE),
+    "a purchase of nothing": ("shop_place_order", PURCHASE | {"items": []}),
+    "a purchase of a half": (
+        "shop_place_order",
+        PURCHASE | {"items": [{"sku": "TEA-SENCHA", "quantity": 0.5}]},
+    ),
+    "a purchase of two with a point": (
+        "shop_place_order",
+        PURCHASE | {"items": [{"sku": "TEA-SENCHA", "quantity": 2.0}]},
+    ),
+    "a purchase with a tip": ("shop_place_order", PURCHASE | {"tip": 1}),
+}
+
+
+@pytest.mark.parametrize("label", BODIES)
+def test_the_model_takes_what_the_description_allows_and_nothing_else(described, routes, label):
+    """`P11`, `P9`: it allowed a step of a hold, and an answer that was neither answer nor refusal."""
+    name, body = BODIES[label]
+    [route] = [route for route in routes if route.name == name]
+    [(_, model)] = route.bodies
+    call = described["paths"][f"/{route.path}"]["post"]
+    schema = call["requestBody"]["content"]["application/json"]["schema"]
+    allowed = Draft202012Validator(schema | {"components": described["components"]}).is_valid(body)
+    try:
+        decode(model, json.dumps(body))
+        taken = True
+    except InvalidError:
+        taken = False
+    assert allowed == taken
+
+
+def test_a_part_of_a_path_has_its_pattern(described):
+    """`P11`: any text was allowed as the name of a copy."""
+    restore = described["paths"]["/api/operator/restore/{copy}"]["post"]
+    assert restore["parameters"][0]["schema"] == {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+
+
+def test_a_refusal_that_may_end_by_itself_says_when_to_try_again(described):
+    answers = described["paths"]["/api/orders"]["post"]["responses"]
+    assert {
+        status for status, answer in answers.items() if "Retry-After" in answer.get("headers", ())
+    } == {"202", "429", "503"}
