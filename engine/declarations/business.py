@@ -322,9 +322,12 @@ class Application:
         workflow = self.workflows.latest(endpoint.workflow)
         if workflow is None:
             yield from self._unknown_workflow("endpoint", endpoint.workflow)
-        elif endpoint.cancel_until not in (None, *(step.name for step in workflow.steps)):
+            return
+        names = [step.name for step in workflow.steps]
+        if endpoint.cancel_until is not None and endpoint.cancel_until not in names:
             place = f"{workflow.place}: endpoint"
-            yield Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, place, step=endpoint.cancel_until)
+            fault = Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, place, step=endpoint.cancel_until)
+            yield fault.like(endpoint.cancel_until, names)
 
 
 def _faults_of(agents: Sequence[AgentDefinition]) -> Iterator[Fault]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -251,7 +251,7 @@ class WorkflowDefinition:
             for definition in self.steps
         )
 
-    def faults(self, capabilities: Container[str]) -> Iterator[Fault]:
+    def faults(self, capabilities: Collection[str]) -> Iterator[Fault]:
         """Yield every fault of the definition, given the capabilities of the app's agents."""
         known = [definition.name for definition in self.steps]
         if not re.fullmatch(STEP_NAME, self.name):
@@ -319,7 +319,7 @@ class WorkflowDefinition:
 
 
 def _faults(
-    definition: StepDefinition, above: Collection[str], capabilities: Container[str]
+    definition: StepDefinition, above: Collection[str], capabilities: Collection[str]
 ) -> Iterator[Fault]:
     for name in definition.after:
         if name not in above:
@@ -327,7 +327,8 @@ def _faults(
     if definition.is_external:
         yield from _faults_of_answer(definition)
     elif definition.capability not in capabilities:
-        yield Fault(FaultCode.CAPABILITY_NOT_OFFERED, capability=definition.capability)
+        fault = Fault(FaultCode.CAPABILITY_NOT_OFFERED, capability=definition.capability)
+        yield fault.like(definition.capability, capabilities)
     kept = definition.result_fields
     missing = tuple(name for name in definition.compensation_needs if name not in kept)
     if missing:
@@ -416,12 +417,12 @@ class Workflows:
         self.all = workflows
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
 
-    def check(self, capabilities: Container[str]) -> None:
+    def check(self, capabilities: Collection[str]) -> None:
         """Raise `DeclarationError` with every fault, given the capabilities of the app's agents."""
         if faults := list(self.faults(capabilities)):
             raise DeclarationError(faults)
 
-    def faults(self, capabilities: Container[str]) -> Iterator[Fault]:
+    def faults(self, capabilities: Collection[str]) -> Iterator[Fault]:
         """Yield every fault of the workflows, given the capabilities of the app's agents."""
         for workflow in self.all:
             yield from (fault.within(workflow.place) for fault in workflow.faults(capabilities))

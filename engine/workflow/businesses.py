@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.declarations.business import AgentDefinition, Application, EndpointDefinition, Sample
@@ -49,9 +49,17 @@ def application(
         greeting=greeting,
         fault_marks=fault_marks or {},
     )
-    if faults := [*faults, *_of_engine(made, workflows)]:
+    unknown = {agent.capability for agent in agents} - {agent.offers for agent in declared}
+    found = (fault for fault in _of_engine(made, workflows) if not _is_about(fault, unknown))
+    if faults := [*faults, *found]:
         raise _all(faults)
     return made
+
+
+def _is_about(fault: Fault, capabilities: Container[str]) -> bool:
+    """Whether these are offered, but by agents with faults of their own."""
+    is_missing = fault.code is FaultCode.CAPABILITY_NOT_OFFERED
+    return is_missing and fault.facts["capability"] in capabilities
 
 
 def _workflows(workflows: Sequence[Workflow], faults: Sequence[Fault]) -> Workflows:

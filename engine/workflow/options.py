@@ -1,8 +1,8 @@
-"""The options of a step or of a workflow: which of those given can be used, and why not."""
+"""The options of a step, a workflow or an agent: which of those given can be used, and why not."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.deadlines import WhenLate
@@ -42,8 +42,14 @@ def faults_of(given: Mapping[str, Any], known: Sequence[str]) -> Iterator[Fault]
 def _of_one(name: str, value: Any, known: Sequence[str]) -> Iterator[Fault]:
     if name not in known:
         yield Fault(FaultCode.OPTION_UNKNOWN, option=name).like(name, known)
-    elif value is not None and not _is_one(value, KINDS[name]):
-        facts = {"expected": _name_of(KINDS[name]), "given": type(value).__name__}
+    else:
+        yield from of_type(name, value, KINDS[name])
+
+
+def of_type(name: str, value: Any, kind: Any) -> Iterator[Fault]:
+    """Yield a fault if the value of an option is neither None nor of this type."""
+    if value is not None and not _is_one(value, kind):
+        facts = {"expected": _name_of(kind), "given": type(value).__name__}
         yield Fault(FaultCode.OPTION_TYPE, option=name, **facts)
 
 
@@ -57,4 +63,4 @@ def _is_one(value: Any, kind: Any) -> bool:
 def _name_of(kind: Any) -> str:
     """Return the word for a type that authors use."""
     words: Mapping[Any, str] = {Sequence: "list", Callable: "function"}
-    return words.get(kind, kind.__name__)
+    return words.get(kind) or " or ".join(one.__name__ for one in get_args(kind) or [kind])

@@ -1,7 +1,7 @@
 """Services and their operations, as a business declares them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
@@ -12,6 +12,7 @@ from engine.declarations.credentials import Auth
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Body, Form, OperationRoute
 from engine.declarations.workflow import DeclarationError
+from engine.workflow import options
 from engine.workflow.code import Activity, ActivityDecorator, RequestT, ResponseT
 from engine.workflow.examples import examples_of
 from engine.workflow.model import Model
@@ -82,6 +83,29 @@ class Operation(Generic[RequestT_contra, ResponseT_co]):
         self.name = self.name or dashed(name)
 
 
+KINDS: Mapping[str, Any] = {
+    "name": str,
+    "address": str,
+    "optional": bool,
+    "calls_in_flight": int,
+    "refusals": Sequence,
+    "provider": str,
+    "answer_within": timedelta,
+    "calls_back": bool,
+    "remembers_refusals": bool,
+    "keys_last": timedelta,
+    "refusal": str,
+    "headers": Mapping,
+    "key_header": str,
+    "body": Body,
+    "auth": Auth,
+    "reads": Sequence,
+}
+"""What each field of an agent takes."""
+KINDS_WITHIN: Mapping[str, type] = {"refusals": int, "headers": str, "reads": str}
+"""What each list and mapping of an agent has within it."""
+
+
 @dataclass(frozen=True)
 class Agent:
     """Base of the services: a class names a capability and its operations, an instance an agent.
@@ -145,8 +169,11 @@ class Agent:
     def declaration(self) -> business.AgentDefinition:
         """Return the agent as the engine knows it.
 
-        Raises `DeclarationError` for impossible refusals, and for an operation with two routes.
+        Raises `DeclarationError` for values of a wrong type, for impossible refusals, and for an
+        operation with two routes.
         """
+        if faults := [fault.within(f"agent {self.name}") for fault in self._wrong_types()]:
+            raise DeclarationError(faults)
         return business.AgentDefinition(
             name=self.name,
             offers=self.capability,
@@ -168,6 +195,17 @@ class Agent:
             code={function.operation: function.code() for function in self.functions},
             reads=self.reads,
         )
+
+    def _wrong_types(self) -> Iterator[Fault]:
+        """Yield a fault for each field whose value, or a part of it, is of another type."""
+        for name, kind in KINDS.items():
+            value = getattr(self, name)
+            wrong = list(options.of_type(name, value, kind))
+            yield from wrong
+            if name in KINDS_WITHIN and not wrong:
+                within = value.values() if isinstance(value, Mapping) else value
+                for part in within:
+                    yield from options.of_type(name, part, KINDS_WITHIN[name])
 
     def _address(self) -> str:
         names = {operation.name for operation in self.operations().values()}

@@ -33,6 +33,7 @@ from engine.workflow import (
     Key,
     Model,
     Operation,
+    OrderEndpoint,
     Owner,
     Personal,
     Workflow,
@@ -174,9 +175,9 @@ GUESTS = {
 }
 
 
-def stays(*more, payload=Stay, agents=(hotel, kitchen), name="stay", version=1):
+def stays(*more, payload=Stay, agents=(hotel, kitchen), name="stay", version=1, endpoint=None):
     """Return a flow of one step."""
-    flow = Workflow(name, payload, version=version)
+    flow = Workflow(name, payload, version=version, endpoint=endpoint)
 
     @flow.step(hotel.book_suite, undo=hotel.cancel)
     def suite(stay: payload) -> Wish:
@@ -703,6 +704,41 @@ def test_a_fault_of_a_step_is_named_with_its_place_when_the_app_starts(plant):
     assert without_lines(raised.value.faults).count(IN_A_STEP[plant]) == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("keys_last", 30, "timedelta"),
+        ("answer_within", "1h", "timedelta"),
+        ("calls_in_flight", True, "int"),
+        ("refusals", 402, "list"),
+        ("reads", "BANK_KEY", "list"),
+        ("headers", {"X-Zone": 1}, "str"),
+        ("auth", "a key", "ApiKey or EntraToken or ClientCredentials or ClientCertificate"),
+    ],
+)
+def test_a_value_of_an_agent_that_has_another_type_is_one_fault(option, value, expected):
+    """Newcomer A: `timeout=30` was a TypeError of Python's, without a place."""
+    with pytest.raises(DeclarationError) as raised:
+        application(stays(), agents=[Hotel("hotel", **{option: value})])
+    given = type(value["X-Zone"] if option == "headers" else value).__name__
+    facts = {"option": option, "expected": expected, "given": given}
+    assert raised.value.faults == [Fault(FaultCode.OPTION_TYPE, "agent hotel", **facts)]
+
+
+def test_a_capability_or_step_that_is_nearly_right_is_named_beside_its_fault():
+    """Newcomer A: did you mean ...?"""
+    for made, nearest in (
+        (lambda: application(stays(), agents=[type("Hotels", (Hotel,), {})("inn")]), "hotels"),
+        (
+            lambda: application(stays(endpoint=OrderEndpoint(cancel_until="suit")), agents=[hotel]),
+            "suite",
+        ),
+    ):
+        with pytest.raises(DeclarationError) as raised:
+            made()
+        assert [fault.nearest for fault in raised.value.faults] == [nearest]
+
+
 MEANT = {
     unknown_parameter: None,
     an_unknown_option: "on_failure",
@@ -816,6 +852,10 @@ IN_A_BUSINESS = {
     "a status that is not a refusal": (
         lambda: application(stays(), agents=[hotel, Hotel("inn", refusals=(500,))]),
         Fault(FaultCode.NOT_A_REFUSAL, "agent inn", status=500, excluded=PASSING),
+    ),
+    "a status that is a text": (
+        lambda: application(stays(), agents=[Hotel("hotel", refusals=("402",))]),
+        Fault(FaultCode.OPTION_TYPE, "agent hotel", option="refusals", expected="int", given="str"),
     ),
     "a version twice": (
         lambda: application(stays(), stays(), agents=[hotel]),
