@@ -122,9 +122,11 @@ def business_keys(beginning: str) -> tuple[str, str]:
 
 
 def same_business_keys(key: str) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders with exactly this business key."""
-    start = business_key(key, "")
-    return start, f"{start}{LAST}"
+    """Row-key range [from, to) of the orders with exactly this business key.
+
+    It may hold rows of longer keys that have a `|` and a text like the beginning of an order id.
+    """
+    return business_key(key, "b0"), business_key(key, "b:")  # ":" follows "9"
 
 
 def order_keyed(row_key: str) -> str:

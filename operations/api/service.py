@@ -122,7 +122,8 @@ class OperatorService:
         start, end = keys.business_keys(key)
         exact: list[str] = []
         if page.continuation is None:
-            exact = await self.store.key_rows(*keys.same_business_keys(key), page.limit)
+            same = await self.store.key_rows(*keys.same_business_keys(key), page.limit)
+            exact = [row for row in same if keys.key_in(row) == key]
         elif start <= page.continuation < end:
             start = f"{page.continuation} "
         else:

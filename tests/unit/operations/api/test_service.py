@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from unittest.mock import patch
@@ -14,6 +15,7 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import HistoryEntry, OperatorEvent, Transition
 from engine.domain.causes import Code
 from engine.domain.errors import InvalidError, UnavailableError, UnknownOrderError
+from engine.domain.keys import business_key
 from engine.domain.states import Running, Skipped, SkipReason
 from engine.domain.statuses import Outcome, ProcessState
 from engine.http.public_api.rules import RECORDED_WITHIN
@@ -576,6 +578,21 @@ async def test_no_page_begins_where_none_ended(continuation):
 
 
 @pytest.mark.proves("OPR-1")
+async def test_an_order_with_exactly_this_key_comes_first():
+    """Engine 29c: a longer key with a `|` in it counted as exactly this one."""
+    made, names = app_at(), ["A|0", "A|b0", "A"]
+    ids = dict(zip(names, (f"b00-{number:026d}" for number in range(3)), strict=True))
+    for name, order_id in ids.items():
+        order = orders.new(order_id=order_id)
+        submitted = replace(order.submitted, key_rows=(business_key(name, order_id),))
+        entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
+        order = replace(order, submitted=submitted)
+        await made.engine.store.commit(Transition(before=None, after=order, entry=entry))
+    page = await made.operations.orders.list(OrdersPage(key="A", limit=1))
+    assert page.orders[0].order_id == ids["A"]
+    assert page.continuation is not None
+
+
 async def test_pending_work_is_read_once_in_two_seconds():
     """What it says tells when it was so."""
     now = [NOW]
