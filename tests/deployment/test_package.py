@@ -65,6 +65,12 @@ def loaded(package):
     return json.loads(ran.stdout)
 
 
+def test_named_zones_are_deployed():
+    """Bugs 19: a slim image has no database of them, and each order with a start time failed."""
+    command = [clean_python(), "-c", "from zoneinfo import ZoneInfo; ZoneInfo('Europe/Berlin')"]
+    subprocess.run(command, env=os.environ | {"PYTHONTZPATH": ""}, check=True)
+
+
 def test_what_must_never_be_deployed():
     """Settings, secrets, histories, tests and tools stay here, wherever they lie."""
     spec = ignored()
