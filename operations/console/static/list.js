@@ -130,13 +130,24 @@ const chips = ({ state }) =>
     ),
   );
 
+/** What is sent of a field; what is wrong with it is said beside it. @param {HTMLInputElement} field @param {() => string} sent */
+function orSay(field, sent) {
+  try {
+    return sent();
+  } catch (error) {
+    field.setCustomValidity(error.message);
+    return "";
+  }
+}
+
 /** The filter; of what has to be said whole, those are offered that the list has. @param {any[]} orders */
 function form(filter, orders) {
   const go = (event) => {
     event.preventDefault();
     const typed = Object.fromEntries(new FormData(event.target));
-    const moment = (name) => typed[name] && sentOf(String(typed[name]), filter[name]);
-    location.hash = listOf({ state: filter.state, ...typed, since: moment("since"), until: moment("until") });
+    const moment = (name) => typed[name] && orSay(event.target.elements[name], () => sentOf(typed[name], filter[name]));
+    const [since, until] = [moment("since"), moment("until")];
+    if (event.target.reportValidity()) location.hash = listOf({ state: filter.state, ...typed, since, until });
   };
   const field = (name, label, more = {}) =>
     h("label", { key: name }, label, " ", h("input", { name, value: filter[name] ?? "", ...more }));
@@ -148,7 +159,12 @@ function form(filter, orders) {
       [...new Set(values)].map((value) => h("option", { value })),
     ),
   ];
-  const time = (name, label) => field(name, label, { type: "datetime-local", value: typedOf(filter[name]) });
+  const time = (name, label) =>
+    field(name, label, {
+      type: "datetime-local",
+      value: typedOf(filter[name]),
+      onInput: (event) => event.target.setCustomValidity(""),
+    });
   return h(
     "form",
     { class: "filter", onSubmit: go },

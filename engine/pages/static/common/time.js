@@ -71,10 +71,16 @@ export const zone = () => (isUtc() ? "UTC" : new Intl.DateTimeFormat().resolvedO
 /**
  * What a field for a time sends, which is in the same zone. If it is as it was filled in, it sends that value unchanged:
  * a field has no seconds, and of an hour that comes twice it cannot say which.
+ * Raises `RangeError` for a time that the clocks of the zone skip.
  * @param {string} typed @param {string} [filledIn]
  */
-export const sentOf = (typed, filledIn) =>
-  filledIn && typed === typedOf(filledIn) ? filledIn : new Date(isUtc() ? `${typed}Z` : typed).toISOString();
+export function sentOf(typed, filledIn) {
+  if (filledIn && typed === typedOf(filledIn)) return filledIn;
+  const sent = new Date(isUtc() ? `${typed}Z` : typed).toISOString();
+  if (typedOf(sent) !== typed.slice(0, 16))
+    throw new RangeError(text("page.time.skipped", { time: typed.replace("T", " "), zone: zone() }));
+  return sent;
+}
 
 /** A moment as a field for a time has it, in the same zone; nothing for what is no moment. @param {string | undefined} time */
 export function typedOf(time) {
