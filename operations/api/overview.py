@@ -21,7 +21,7 @@ from operations.api.agents import PausedAgent, paused_agent
 from operations.api.outbox import OutboxReader, WorkIndexReading
 from operations.api.poison import PoisonService
 from operations.api.requests import SHARED, FollowRequest, Reading
-from operations.api.views import ListedOrder, listed
+from operations.api.views import Count, ListedOrder, listed
 
 SHARED_FOR = timedelta(seconds=2)
 """How long a reading of the work index is reused, so that several open pages share its cost."""
@@ -38,14 +38,6 @@ MAX_CAUSES = 200
 
 MAX_STEPS = 20
 """Maximum number of steps in the figures: those that were completed most often."""
-
-
-class Count(View):
-    """A number of rows, which may be incomplete."""
-
-    count: int
-    at_least: bool
-    """Whether there are more, which were not counted."""
 
 
 class WaitingOrders(View):
@@ -81,8 +73,8 @@ class Overview(View):
     """Notices for the senders of orders that are not sent yet."""
     last_sweep: Sweep | None
     """The last sweep and its supervisor, the leader."""
-    poison: dict[str, int]
-    """Number of poison messages from each queue, counted up to 100."""
+    poison: dict[str, Count]
+    """The poison messages from each queue that has any."""
     waiting: dict[str, int | None]
     """Approximate number of messages in each Storage Queue; null if it is away."""
     agents: list[AgentHealth]

@@ -22,7 +22,7 @@ from engine.ports import Bus, TextQueue
 from engine.storage.poison import PoisonMessage, PoisonStore
 from engine.words.causes import words_of
 from operations.api.requests import KEY, OperatorRequest, PoisonPage
-from operations.api.views import cut
+from operations.api.views import Count, cut
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +73,8 @@ class PoisonList(View):
     """One page of the messages that are kept, of all queues, oldest first."""
 
     messages: list[PoisonView]
-    counts: dict[str, int]
-    """Number of messages that are kept of each queue, counted up to 100."""
+    counts: dict[str, Count]
+    """The messages that are kept of each queue that has any."""
     continuation: str | None = None
     """Where the next page begins; null on the last one."""
 
@@ -118,12 +118,15 @@ class PoisonService:
             continuation=continuation,
         )
 
-    async def count(self) -> dict[str, int]:
+    async def count(self) -> dict[str, Count]:
         """Return the number of messages of each queue that has any, counted up to `MAX_COUNTED`."""
         queues = await self._queues()
-        pages = await run_all(self.poison.page(queue, MAX_COUNTED) for queue in queues)
-        counts = zip(queues, map(len, pages), strict=True)
-        return {queue: count for queue, count in counts if count}
+        pages = await run_all(self.poison.page(queue, MAX_COUNTED + 1) for queue in queues)
+        return {
+            queue: Count(count=min(len(found), MAX_COUNTED), at_least=len(found) > MAX_COUNTED)
+            for queue, found in zip(queues, pages, strict=True)
+            if found
+        }
 
     @property
     def _own(self) -> Sequence[str]:

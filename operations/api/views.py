@@ -487,6 +487,14 @@ class Revealed(View):
     """The submitted payload, whole."""
 
 
+class Count(View):
+    """A number of rows, which may be incomplete."""
+
+    count: int
+    at_least: bool
+    """Whether there are more, which were not counted."""
+
+
 class Acted(View):
     """The outcome of an action on an order."""
 

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from itertools import chain, takewhile
 
 from engine.words.catalogue import text, texts
 from operations.cli.client import Api, ApiError, Json, KeyRefusedError
@@ -108,10 +110,13 @@ class Check:
         return state in wanted, found
 
     def _alerted(self, order_id: str) -> tuple[bool, str]:
-        alerts = self.api.get("alerts")["alerts"]
-        found = [alert["type"] for alert in alerts if alert["subject"] == f"orders/{order_id}"]
-        return bool(found), text(
-            "cli.check.alerted", alert=found[0] if found else text("cli.none"), order=order_id
+        since = datetime.fromisoformat(self.api.get("orders", order_id)["placedAt"])
+        alerts = chain.from_iterable(page["alerts"] for page in self.api.pages("alerts", limit=500))
+        newer = takewhile(lambda alert: datetime.fromisoformat(alert["at"]) >= since, alerts)
+        found = (alert["type"] for alert in newer if alert["subject"] == f"orders/{order_id}")
+        first = next(found, None)
+        return first is not None, text(
+            "cli.check.alerted", alert=first or text("cli.none"), order=order_id
         )
 
 

@@ -55,6 +55,8 @@ class Copier:
 
         Raises `ApiError` if the file exists or cannot be written. What was begun is removed then.
         """
+        if str(path) == "-":
+            raise WrongUsageError("-: a new file is needed; nothing is written to the output")
         try:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:

@@ -210,7 +210,7 @@ def overview_text(answer: Json) -> str:
             for queue, count in answer["waiting"].items()
         ),
         *(
-            (text("cli.overview.poison", queue=queue), count)
+            (text("cli.overview.poison", queue=queue), shown(count))
             for queue, count in answer["poison"].items()
         ),
         *((_agent_name(agent), _agent_text(agent)) for agent in answer["agents"]),

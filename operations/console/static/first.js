@@ -11,7 +11,7 @@ import { card, groupsOf, takenOf } from "./causes.js";
 import { live } from "./live.js";
 import { atLeast, joined, listOf, nothing, numbered, outside, since } from "./parts.js";
 import { ask, sinceActing } from "./session.js";
-import { agents, facts, isLate, openCircuits, poisoned, services } from "./system.js";
+import { agents, facts, isLate, openCircuits, poisoned, services, together } from "./system.js";
 import { alertName, list, runbook } from "./words.js";
 
 const EVERY_SECONDS = 10;
@@ -65,15 +65,14 @@ const matters = ({ overview, causes, groups }) => [
 
 /** How many orders are in the lists of this kind. @param {any} overview @param {"waitsForOperator" | "isUnderWay"} kind */
 function counted({ openOrders }, kind) {
-  const counts = Object.keys(openOrders)
-    .filter((name) => list(name)[kind])
-    .map((name) => openOrders[name]);
-  return { count: counts.reduce((sum, part) => sum + part.count, 0), atLeast: counts.some((part) => part.atLeast) };
+  const names = Object.keys(openOrders).filter((name) => list(name)[kind]);
+  return together(names.map((name) => openOrders[name]));
 }
 
 /** What needs a person, in one sentence. @param {any} overview @param {number} [taken] how many orders somebody has taken */
 export function sentence(overview, taken = 0) {
   const failed = counted(overview, "waitsForOperator");
+  const unreadable = poisoned(overview);
   const needs = [
     failed.count &&
       text(taken ? "console.first.failed-taken" : "console.first.failed", {
@@ -88,7 +87,7 @@ export function sentence(overview, taken = 0) {
       (overview.lastSweep
         ? text("console.first.late", { since: clock(overview.lastSweep.at) })
         : text("console.first.never-swept")),
-    poisoned(overview) && text("console.first.unreadable", { count: poisoned(overview) }),
+    unreadable.count && text("console.first.unreadable", { count: unreadable.count, messages: atLeast(unreadable) }),
   ].filter(Boolean);
   const open = counted(overview, "isUnderWay").count;
   if (!needs.length) return open ? text("console.first.under-way", { count: open }) : text("console.first.well");
@@ -98,11 +97,20 @@ export function sentence(overview, taken = 0) {
 
 function draw({ overview, causes, groups, hour, older }, place) {
   const more = counted(overview, "waitsForOperator").atLeast;
+  const unreadable = poisoned(overview);
   const others = causes.filter(({ isEnd, unacknowledged }) => !isEnd && unacknowledged.length);
   return [
     h("h1", { id: "sentence" }, sentence(overview, takenOf(groups))),
-    poisoned(overview) > 0 &&
-      h("p", null, h("a", { href: "#/poison" }, text("console.first.show-unreadable", { count: poisoned(overview) }))),
+    unreadable.count > 0 &&
+      h(
+        "p",
+        null,
+        h(
+          "a",
+          { href: "#/poison" },
+          text("console.first.show-unreadable", { count: unreadable.count, messages: atLeast(unreadable) }),
+        ),
+      ),
     h(
       "section",
       { "aria-labelledby": "why" },

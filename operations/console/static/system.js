@@ -26,8 +26,14 @@ export function openCircuits({ agents: all }) {
 
 export const isLate = ({ lastSweep }) => !lastSweep || now() - Date.parse(lastSweep.at) > LONGEST_WITHOUT_SWEEP;
 
+/** Several counts as one. @param {{count: number, atLeast: boolean}[]} counts */
+export const together = (counts) => ({
+  count: counts.reduce((sum, part) => sum + part.count, 0),
+  atLeast: counts.some((part) => part.atLeast),
+});
+
 /** How many messages could not be read. */
-export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, count) => sum + count, 0);
+export const poisoned = ({ poison }) => together(Object.values(poison));
 
 function circuit({ openUntil, unresponsiveSince }) {
   if (unresponsiveSince)
@@ -110,7 +116,7 @@ export function facts(overview) {
     Object.entries(waiting).map(([queue, count]) =>
       fact(text("console.system.waiting", { queue }), count ?? text("console.system.queue-away")),
     ),
-    fact(text("console.poison.title"), h("a", { href: "#/poison" }, poisoned(overview))),
+    fact(text("console.poison.title"), h("a", { href: "#/poison" }, atLeast(poisoned(overview)))),
     fact(text("console.system.unsent-alerts"), atLeast(unconfirmedEvents)),
     fact(text("console.system.unsent-notices"), atLeast(unsentNotices)),
   );

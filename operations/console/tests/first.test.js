@@ -17,7 +17,7 @@ const well = () => ({
   openOrders: { Stuck: none, Waiting: none, Busy: none, Frozen: { count: 9, atLeast: true } },
   agents: [],
   lastSweep: { at: later(0) },
-  poison: { events: 0, replies: 0 },
+  poison: {},
 });
 const shown = (/** @type {string} */ title, more = {}) => ({
   title,
@@ -81,7 +81,8 @@ test("an agent that an operator paused shows who paused it and why, and can be r
 });
 
 test("messages that could not be read are counted over all queues", () => {
-  assert.equal(poisoned({ poison: { events: 2, replies: 3 } }), 5);
+  const poison = { events: { count: 2, atLeast: false }, replies: { count: 100, atLeast: true } };
+  assert.deepEqual(poisoned({ poison }), { count: 102, atLeast: true });
 });
 
 test("where nobody is needed, what is under way is told", () => {
@@ -91,16 +92,19 @@ test("where nobody is needed, what is under way is told", () => {
 });
 
 test("all that needs a person stands in one sentence", () => {
-  const overview = { ...well(), lastSweep: null, poison: { events: 1 } };
+  const overview = { ...well(), lastSweep: null, poison: { events: { count: 1, atLeast: false } } };
   overview.openOrders = { ...overview.openOrders, Stuck: { count: 200, atLeast: true } };
   assert.equal(
     sentence(overview),
     [
       `${text("console.first.failed", { count: 200, orders: "200+" })}; `,
-      `${text("console.first.never-swept")}; ${text("console.first.unreadable", { count: 1 })}.`,
+      `${text("console.first.never-swept")}; ${text("console.first.unreadable", { count: 1, messages: "1" })}.`,
     ].join(""),
   );
-  assert.equal(sentence({ ...well(), poison: { events: 2 } }), `${text("console.first.unreadable", { count: 2 })}.`);
+  const counted = (count, atLeast) => ({ ...well(), poison: { events: { count, atLeast } } });
+  const said = (count, messages) => `${text("console.first.unreadable", { count, messages })}.`;
+  assert.equal(sentence(counted(2, false)), said(2, "2"));
+  assert.equal(sentence(counted(100, true)), said(100, "100+"));
 });
 
 test("the sentence says how many of the orders somebody has taken", () => {

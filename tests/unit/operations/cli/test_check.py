@@ -7,11 +7,14 @@ from operations.cli.check import Check
 from operations.cli.client import Api, ApiError, KeyRefusedError
 
 HEALTHY = {"status": "healthy", "dependencies": {"stateStore": "available"}}
-ORDER = {"processState": "Processed", "reason": None}
-FAILED = {"processState": "Error", "reason": "card declined"}
+PLACED_AT = "2026-01-31T08:15:00+00:00"
+ORDER = {"processState": "Processed", "reason": None, "placedAt": PLACED_AT}
+FAILED = ORDER | {"processState": "Error", "reason": "card declined"}
 QUEUED = ORDER | {"processState": "Accepted"}
 NEWER = ORDER | {"processState": "Parked"}
-ALERT = {"type": "OrderFailed", "subject": "orders/b01-x"}
+ALERT = {"type": "OrderFailed", "subject": "orders/b01-x", "at": "2026-01-31T08:15:09Z"}
+OTHER = ALERT | {"subject": "orders/b01-y"}
+OLDER = OTHER | {"at": "2026-01-31T08:14:59Z"}
 
 
 def deployment(**answers):
@@ -68,7 +71,7 @@ def test_where_no_refusal_waits_for_an_operator_an_order_is_all_that_is_tried():
 
 def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
     """Then each service that may be asked for it is mended, for this order alone."""
-    sent, states = [], iter([ORDER, FAILED, ORDER])
+    sent, states = [], iter([ORDER, FAILED, FAILED, ORDER])
     alerts = {"GET_alerts": (200, {"alerts": [ALERT]}), "POST_resubmit": (202, {})}
     api, _ = deployment(**PLACED | alerts)
     ask = api.ask
@@ -77,7 +80,7 @@ def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
         "ask",
         lambda *call, **more: sent.append((call[1], more.get("json"))) or ask(*call, **more),
     )
-    monkeypatch.setattr(api, "get", lambda *path: _get(path, [ALERT], states))
+    monkeypatch.setattr(api, "get", lambda *path, **query: _get(path, [ALERT], states))
     assert [line.partition(":")[0] for line in run(api)] == [
         "ok  health",
         "ok  order",
@@ -135,9 +138,40 @@ def test_every_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
     api, _ = deployment(
         **PLACED | {"GET_alerts": (200, {"alerts": alerts}), "POST_resubmit": (202, {})}
     )
-    monkeypatch.setattr(api, "get", lambda *path: _get(path, alerts, states))
+    monkeypatch.setattr(api, "get", lambda *path, **query: _get(path, alerts, states))
     with pytest.raises(ApiError, match=fault):
         run(api)
+
+
+@pytest.mark.parametrize(
+    ("pages", "asked"),
+    [
+        ([[OTHER] * 500, [OTHER, ALERT]], 2),
+        ([[OTHER] * 500, [OTHER, OLDER], [ALERT]], 2),
+        ([[ALERT], [OTHER]], 1),
+    ],
+    ids=["behind others", "not behind older ones", "among the first"],
+)
+def test_an_alert_is_found_among_many_others(pages, asked, monkeypatch):
+    """A storm of alerts may come meanwhile: it is looked for up to those that are older than its order."""
+    states, seen = iter([ORDER, FAILED, FAILED, ORDER]), []
+
+    def get(*path, **query):
+        if path != ("alerts",):
+            return next(states)
+        seen.append(query)
+        number = int(query.get("continuation", 0))
+        more = str(number + 1) if number + 1 < len(pages) else None
+        return {"alerts": pages[number], "continuation": more}
+
+    api, _ = deployment(**PLACED | {"POST_resubmit": (202, {})})
+    monkeypatch.setattr(api, "get", get)
+    if ALERT in [alert for page in pages[:asked] for alert in page]:
+        assert run(api)[-1].startswith("ok  resubmit")
+    else:
+        with pytest.raises(ApiError, match="alert: none of b01-x, still"):
+            run(api)
+    assert len(seen) == asked
 
 
 def _get(path, alerts, states):

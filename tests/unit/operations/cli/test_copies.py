@@ -107,6 +107,8 @@ def test_no_file_is_overwritten_and_nothing_goes_to_the_output(file):
     assert file.read_text() == "precious"
     with pytest.raises(ApiError, match="a new file is needed"):
         with_an_order().copier().export(copies.Path("/dev/stdout"))
+    with pytest.raises(ApiError, match="a new file is needed"):
+        with_an_order().copier().export(copies.Path("-"))
 
 
 def test_a_copy_that_was_not_finished_is_removed(file):
