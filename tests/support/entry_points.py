@@ -1,16 +1,30 @@
-"""The one table of entry points: where JSON of somebody else enters, and where it is read out again.
+"""The table of entry points: where a value of somebody else enters, and where it is read out again.
 
-Each takes the JSON of an object as a text, lets it pass through, and returns it as JSON. It raises
-`InvalidError`, ValueError or `click.BadParameter` for what it refuses.
+Each of `ENTRY_POINTS` takes the JSON of an object as a text, lets it pass through, and returns it
+as JSON. Each of `TIME_ENTRY_POINTS` takes a time as a text and returns it. They raise
+`InvalidError`, ValueError or `click.BadParameter` for what they refuse.
+
+These walk over it: exact numbers (`tests/app/test_exact_numbers.py`), forms of JSON and times
+(`tests/app/test_entry_points.py`). What applies to some rows alone has its own tests:
+
+- encodings: the queues and HTTP (`tests/unit/engine/domain/test_encodings.py`);
+- the same order: HTTP, which alone has keys for it, and submissions, whose ids are the key;
+- a pause that is asked for: the answer of a service (`tests/data/inputs/service_answers.json`);
+- partial work: bulk actions, copies, lists and the command line, which act on many orders;
+- limits in characters and bytes: HTTP, the queues and rows, which have them.
 
 Elsewhere no JSON enters: settings and CSV are texts (`tests/data/inputs`), and the console writes
 what is typed with JavaScript (`operations/console/tests/answers.test.js`, `tests/browser`).
 """
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import click
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from engine.azure.answers import json_object
 from engine.domain.errors import InvalidError
@@ -21,13 +35,17 @@ from engine.domain.messages import (
     Submission,
     decode,
     decode_reply,
+    faults_of,
     payload_in,
 )
 from engine.http.external_events import EventBody
+from engine.http.public_api.rules import Beginning
 from engine.http.responses import ok
 from engine.runtime.external_events import QueuedEvent
 from engine.storage.orders import ORDER
-from operations.api.requests import BulkRequest, RestoreRequest
+from operations.api.external_events import ExtendRequest
+from operations.api.requests import BulkRequest, OrdersPage, PauseRequest, RestoreRequest
+from operations.cli.commands.options import given_time
 from operations.cli.commands.options import json_object as typed
 from tests.support.builders import ORDER_ID, orders
 
@@ -103,6 +121,47 @@ def _copy(text):
 def _command_line(text):
     return write(typed(text))
 
+
+def _in_query(model, field, time):
+    try:
+        return getattr(model.model_validate_strings({to_camel(field): time}), field)
+    except ValidationError as error:
+        raise InvalidError(faults_of(error)) from None
+
+
+def _in_body(model, field, time, **more):
+    found = decode(
+        model, json.dumps({"operator": "grace", "note": "n", to_camel(field): time, **more})
+    )
+    return getattr(found, field)
+
+
+def _in_submission(time):
+    own = {"schemaVersion": 1, "orderId": ORDER_ID}
+    message = decode(Submission, json.dumps(own | {"placedAt": time, "notBefore": time}))
+    assert message.placed_at == message.not_before
+    return message.not_before
+
+
+def _in_copy(time):
+    line = {"table": "orders", "partition": "b00", "at": time, "rows": []}
+    body = {"operator": "grace", "note": "n", "lines": [line]}
+    return decode(RestoreRequest, json.dumps(body)).lines[0].at
+
+
+TIME_ENTRY_POINTS = {
+    "beginning of an order": partial(_in_query, Beginning, "not_before"),
+    "submission": _in_submission,
+    "filter of a list": partial(_in_query, OrdersPage, "since"),
+    "pause of an agent": partial(_in_body, PauseRequest, "until"),
+    "deadline of an event": partial(_in_body, ExtendRequest, "until"),
+    "bulk action": partial(_in_body, BulkRequest, "until", action="resubmit"),
+    "copy": _in_copy,
+    "command line": lambda time: _in_body(PauseRequest, "until", given_time(time)),
+}
+"""Where a time of somebody else enters; a page's field is `engine/pages/tests/time_offsets.test.js`."""
+OF_ORDERS = ("beginning of an order", "submission")
+"""Those that begin an order: they refuse a time that nobody can mean."""
 
 ENTRY_POINTS = {
     "HTTP and callback": _http,

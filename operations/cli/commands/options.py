@@ -91,14 +91,18 @@ def signed(command: Command) -> Command:
 def given_time(given: str) -> str:
     """Return a time with its zone: if it names none, that in which times are shown.
 
-    A text that is no time is left to the API, which refuses it.
+    A text that is no time is left to the API, which refuses it. Raises `click.BadParameter` for a
+    time that the clocks of the zone skip.
     """
     try:
         time = datetime.fromisoformat(_with_date(given))
         if time.tzinfo:
             return given if len(given) > len("10:00:00Z") else time.isoformat()
         here = time.replace(tzinfo=UTC) if zone() else time.astimezone()
-        return here.astimezone(UTC).isoformat()
+        meant = here.astimezone(UTC)
+        if meant.astimezone(zone()).replace(tzinfo=None) != time:
+            raise click.BadParameter(text("cli.skipped-time", time=given))
+        return meant.isoformat()
     except (ValueError, OverflowError):
         return given
 
@@ -116,6 +120,7 @@ def json_object(given: str | None) -> Json | None:
     """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
     try:
         found = exact_json.read(given) if given is not None else None
+        exact_json.write(found).encode()  # fails for half an emoji, which no app takes
     except ValueError as fault:
         raise click.BadParameter(text("fault.no-json", error=fault)) from None
     if found is not None and not isinstance(found, dict):
