@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from engine.declarations.business import Application
+from engine.declarations.faults import StartUpError
 from engine.workflow.drawing import mermaid
 from engine.workflow.new import NewBusinessError, create, sample
 
@@ -54,7 +55,7 @@ def _named(name: str) -> Application:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(import_module(module), attribute, None)
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, StartUpError) as error:
         raise click.UsageError(f"{name}: {error}") from error
     if not isinstance(found, Application):
         raise click.UsageError(

@@ -13,6 +13,7 @@ import azure.functions as func
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Application
+from engine.declarations.faults import StartUpError
 from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
@@ -39,6 +40,9 @@ def named(name: str) -> Application:
         business = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise StackError(_unknown(name, str(error))) from error
+    except StartUpError as error:
+        facts = {"reason": str(error)}
+        raise StackError(StackFault(DevelopmentCode.BUSINESS_REFUSED, name, facts)) from error
     if not isinstance(business, Application):
         raise StackError(_unknown(name, f"{attribute} is a {type(business).__name__}"))
     return business

@@ -21,6 +21,11 @@ class DevelopmentCode(StackFaultCode):
         ("value", "reason", "example"),
         "{place}={value} is not a known business: {reason}. Use a name such as {example}.",
     )
+    BUSINESS_REFUSED = (
+        "business-refused",
+        ("reason",),
+        "{place} cannot be run as it is declared. Correct the faults that are listed below.\n{reason}",
+    )
     BUSINESS_MISPLACED = (
         "business-misplaced",
         (),

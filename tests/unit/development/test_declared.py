@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from development.faults import DevelopmentCode
 from development.servicebus_config import AGENTS_FILE, ROOT
 from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import ApiKey, ClientCredentials
+from engine.workflow.__main__ import main as workflow_commands
 from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 from samples.claims.business import CLAIMS
@@ -246,6 +248,28 @@ def test_a_name_of_no_business_is_reported_with_what_is_expected(name):
     [fault] = raised.value.faults
     assert (fault.code, fault.place) == (DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS")
     assert (fault.facts["value"], fault.facts["example"]) == (name, DEPLOYED)
+
+
+BROKEN = """
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError
+
+raise DeclarationError([Fault(FaultCode.OPTION_UNKNOWN, option="onfailure")])
+"""
+
+
+def test_the_faults_of_a_business_are_reported_without_a_traceback(tmp_path, monkeypatch):
+    """Newcomer A: the sentence stood below 45 lines of it. Both commands for authors name the fault."""
+    (tmp_path / "broken_business.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    with pytest.raises(StackError) as raised:
+        named("broken_business:BROKEN")
+    [fault] = raised.value.faults
+    assert fault.code is DevelopmentCode.BUSINESS_REFUSED
+    assert "[option-unknown]" in fault.facts["reason"]
+    drawn = CliRunner().invoke(workflow_commands, ["draw", "broken_business:BROKEN"])
+    assert (drawn.exit_code, "[option-unknown]" in drawn.output) == (2, True)
 
 
 DOCUMENTED = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
