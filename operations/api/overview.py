@@ -67,6 +67,8 @@ class Overview(View):
     """By list."""
     waiting_for_operator: list[WaitingOrders]
     """Why orders wait for an operator; the causes of the most first, counted as `open_orders`."""
+    more_causes: bool
+    """Whether there are more causes, of fewer orders, which are not listed."""
     unconfirmed_events: Count
     """Events for operators that are not sent yet."""
     unsent_notices: Count
@@ -106,6 +108,8 @@ class LastHour(View):
     until: datetime
     minutes: list[Figures]
     """The minutes in which an order or a step ended, in order."""
+    more_steps: bool
+    """Whether there are more steps, completed less often, which the minutes leave out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +134,11 @@ class OverviewService:
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
         pauses = (pause_of(health, name, now) for name in self.agents)
+        causes = waiting_causes(pending.rows[WorkItemKind.ERROR])
         return Overview(
             at=pending.at,
-            waiting_for_operator=waiting_causes(pending.rows[WorkItemKind.ERROR]),
+            waiting_for_operator=causes[:MAX_CAUSES],
+            more_causes=len(causes) > MAX_CAUSES,
             open_orders={name: _listed(pending, name) for name in LISTS},
             unconfirmed_events=_count(
                 pending, WorkItemKind.OUTBOX, lambda row: not outbox.is_notice(row)
@@ -168,8 +174,14 @@ class OverviewService:
         minutes: dict[datetime, Figures] = {}
         for minute in await self.figures.between(until - SHOWN, until):
             minutes[minute.at] = minutes.get(minute.at, Figures(at=minute.at)).plus(minute)
-        in_order = _most_frequent_steps([minutes[at] for at in sorted(minutes)])
-        return LastHour(since=until - SHOWN, until=until, minutes=in_order)
+        in_order = [minutes[at] for at in sorted(minutes)]
+        steps = {name for minute in in_order for name in minute.steps}
+        return LastHour(
+            since=until - SHOWN,
+            until=until,
+            minutes=_most_frequent_steps(in_order),
+            more_steps=len(steps) > MAX_STEPS,
+        )
 
 
 def waiting_causes(rows: Sequence[IndexRow]) -> list[WaitingOrders]:
@@ -180,7 +192,7 @@ def waiting_causes(rows: Sequence[IndexRow]) -> list[WaitingOrders]:
         own = None if order.cause else order.reason  # of a row that cannot be read
         groups.setdefault((step, agent, order.cause, own), []).append(order)
     found = [_waiting_for(orders) for orders in groups.values()]
-    return sorted(found, key=lambda cause: cause.count, reverse=True)[:MAX_CAUSES]
+    return sorted(found, key=lambda cause: cause.count, reverse=True)
 
 
 def _failed_at(order: ListedOrder) -> tuple[str | None, str | None]:

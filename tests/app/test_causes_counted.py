@@ -55,6 +55,17 @@ def failed_at_backup(reason):
     return orders.in_error(steps=[steps.failed(payment, reason=reason)], updated_at=NOW)
 
 
+async def test_of_very_many_causes_it_is_told_that_there_are_more(monkeypatch):
+    """A service may give each order a text of its own."""
+    monkeypatch.setattr("operations.api.overview.MAX_CAUSES", 2)
+    made = app(in_memory(clock=lambda: NOW))
+    for number in range(3):
+        await recorded(made, number, failed(f"refused {'x' * number}"))
+        overview = await made.operations.services.overview.look(Reading(fresh=True))
+        listed = len(overview.waiting_for_operator)
+        assert (listed, overview.more_causes) == (min(number + 1, 2), number == 2)
+
+
 @pytest.mark.proves("OPR-1")
 async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     """With the step, its agent, and since when the first has waited."""

@@ -24,8 +24,8 @@ function inTime(ms) {
   return ms < MINUTE ? text("page.time.seconds", { count: (ms / 1000).toFixed(1) }) : duration(ms / 1000);
 }
 
-/** @param {{since: string, until: string, minutes: Minute[]}} hour */
-export function charts({ since, until, minutes }) {
+/** @param {{since: string, until: string, minutes: Minute[], moreSteps: boolean}} hour */
+export function charts({ since, until, minutes, moreSteps }) {
   if (!minutes.length) return h("p", { class: "muted" }, text("console.charts.none", { until: clock(until) }));
   const names = [...new Set(minutes.flatMap(({ steps }) => Object.keys(steps)))].sort();
   const place = (/** @type {Minute} */ { at: time }) => (Date.parse(time) - Date.parse(since)) / MINUTE;
@@ -34,6 +34,7 @@ export function charts({ since, until, minutes }) {
     h("figure", { class: "hour" }, throughput(minutes, place, { since, until }), ends),
     names.length > 0 && h("h3", null, text("console.charts.durations")),
     names.length > 0 && h("figure", { class: "hour" }, sparklines(names, minutes, place), ends),
+    moreSteps && h("p", { class: "muted" }, text("console.charts.more-steps", { count: names.length })),
     h("details", null, h("summary", null, text("console.charts.as-table")), table(names, minutes)),
   ];
 }

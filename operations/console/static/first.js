@@ -123,6 +123,7 @@ function draw({ overview, causes, groups, hour, older }, place) {
             others.map((finding) => other({ ...finding, older }, place)),
           )
         : nothing(text("console.first.none"), text("console.first.none-hint")),
+      overview.moreCauses && h("p", { class: "muted" }, text("console.first.more-causes")),
     ),
     h(
       "section",

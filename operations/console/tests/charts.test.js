@@ -11,7 +11,7 @@ import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js
 
 const milliseconds = (count) => text("page.time.milliseconds", { count });
 const seconds = (count) => text("page.time.seconds", { count });
-const HOUR = { since: "2026-01-31T07:00:00Z", until: "2026-01-31T08:00:00Z" };
+const HOUR = { since: "2026-01-31T07:00:00Z", until: "2026-01-31T08:00:00Z", moreSteps: false };
 const minute = (number, processed, failed, steps = {}, undone = 0) => ({
   at: `2026-01-31T07:${String(number).padStart(2, "0")}:00Z`,
   processed,
@@ -116,4 +116,11 @@ test("an axis says how many the tallest bars are, and how long the longest tread
     [milliseconds(150), "0"],
   ]);
   assert.deepEqual(axes([minute(0, 12, 0)]), [["12", "0"]]);
+});
+
+test("steps that are left out are told of", () => {
+  const minutes = [minute(1, 3, 1, took(1, 5, 5))];
+  const said = text("console.charts.more-steps", { count: 1 });
+  assert.ok(textOf(charts({ ...HOUR, minutes, moreSteps: true })).includes(said));
+  assert.ok(!textOf(charts({ ...HOUR, minutes })).includes(said));
 });

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from dataclasses import replace
 
 import pytest
@@ -262,7 +261,6 @@ def test_the_faults_of_a_business_are_reported_without_a_traceback(tmp_path, mon
     """Newcomer A: the sentence stood below 45 lines of it. Both commands for authors name the fault."""
     (tmp_path / "broken_business.py").write_text(BROKEN)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     with pytest.raises(StackError) as raised:
         named("broken_business:BROKEN")
     [fault] = raised.value.faults

@@ -151,10 +151,14 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
 
 
 async def shown(*counted):
+    return (await hour_of(*counted)).minutes
+
+
+async def hour_of(*counted):
     made = app(in_memory(clock=lambda: LATER))
     for one_minute in counted:
         await made.engine.figures.add(one_minute)
-    return (await made.operations.services.overview.last_hour()).minutes
+    return await made.operations.services.overview.last_hour()
 
 
 async def test_what_processes_counted_is_put_together_by_minute():
@@ -172,7 +176,11 @@ async def test_what_processes_counted_is_put_together_by_minute():
 async def test_of_very_many_steps_those_are_shown_that_are_done_most():
     """An app with many workflows has more than anybody can look at."""
     steps = {f"seldom-{number}": took(1) for number in range(MAX_STEPS)}
-    (minute,) = await shown(Figures(at=NOW - seconds(60), steps=steps | {"often": took(1, 1)}))
+    all_shown = await hour_of(Figures(at=NOW - seconds(60), steps=steps))
+    assert not all_shown.more_steps
+    hour = await hour_of(Figures(at=NOW - seconds(60), steps=steps | {"often": took(1, 1)}))
+    (minute,) = hour.minutes
+    assert hour.more_steps
     assert len(minute.steps) == MAX_STEPS
     assert "often" in minute.steps
 
