@@ -1,7 +1,6 @@
 """An insurance company: its claims, its services and its one workflow."""
 
-from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from engine.workflow import (
     InvalidError,
     Key,
     Model,
+    Money,
     Name,
     Operation,
     OrderEndpoint,
@@ -22,8 +22,11 @@ from engine.workflow import (
     application,
 )
 
-Amount = Annotated[str, Field(pattern=r"^[0-9]{1,7}\.[0-9]{2}$")]
-"""A decimal string such as "950.00" (EUR)."""
+
+class Euros(Money):
+    """An amount in EUR: the bank pays no other currency."""
+
+    currency: Literal["EUR"]
 
 
 class PolicyHolder(Model):
@@ -38,13 +41,13 @@ class Claim(Model):
 
     claim_number: Key[Annotated[str, Field(pattern=r"^C-[0-9]{4,10}$")]]
     policy_holder: PolicyHolder
-    amount: Amount
+    amount: Euros
     description: Personal[Text]
 
 
 def worth_something(claim: Claim) -> None:
     """Refuse a claim for nothing; raises `InvalidError`."""
-    if Decimal(claim.amount) == 0:
+    if claim.amount.value <= 0:
         raise InvalidError(["amount: expected more than 0.00"])
 
 
@@ -52,7 +55,7 @@ class Sum(Model):
     """What is asked of the bank, and a part of other requests."""
 
     claim_number: str
-    amount: str
+    amount: Euros
 
 
 class Damage(Sum):
@@ -137,7 +140,7 @@ CLAIMS = application(
     sample=Claim(
         claim_number="C-1000",
         policy_holder=PolicyHolder(name="A sample", email="sample@example.com"),
-        amount="100.00",
+        amount=Euros(amount="100.00", currency="EUR"),
         description="A sample",
     ),
 )

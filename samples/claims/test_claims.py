@@ -3,13 +3,13 @@
 import pytest
 
 from engine.workflow import InvalidError
-from samples.claims.business import CLAIMS, Claim, PolicyHolder
+from samples.claims.business import CLAIMS, Claim, Euros, PolicyHolder
 from testkit import WorkflowTestEnvironment
 
 CLAIM = Claim(
     claim_number="C-2041",
     policy_holder=PolicyHolder(name="Ada", email="ada@example.com"),
-    amount="950.00",
+    amount=Euros(amount="950.00", currency="EUR"),
     description="A storm took the roof",
 )
 
@@ -57,6 +57,6 @@ def test_a_claim_waits_for_the_fraud_check() -> None:
 
 def test_a_claim_for_nothing_is_refused() -> None:
     """The rule of the business names the field."""
-    nothing = CLAIM.model_copy(update={"amount": "0.00"})
+    nothing = CLAIM.model_copy(update={"amount": Euros(amount="0.00", currency="EUR")})
     with pytest.raises(InvalidError, match="amount: expected more than"):
         WorkflowTestEnvironment(CLAIMS).submit(nothing)

@@ -8,7 +8,7 @@ told.
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from engine.workflow import (
     Agent,
     Key,
     Model,
+    Money,
     Name,
     Operation,
     Owner,
@@ -32,8 +33,11 @@ from engine.workflow import (
 LIMIT = Decimal(1000)
 """Up to this amount (EUR) nobody has to approve a claim."""
 
-Amount = Annotated[str, Field(pattern=r"^[0-9]{1,7}\.[0-9]{2}$")]
-"""A decimal string such as "950.00" (EUR)."""
+
+class Euro(Money):
+    """An amount in EUR: the bank pays no other currency."""
+
+    currency: Literal["EUR"]
 
 
 class Claimant(Model):
@@ -48,7 +52,7 @@ class ClaimWithApprovals(Model):
 
     claim_number: Key[Annotated[str, Field(pattern=r"^C-[0-9]{4,10}$")]]
     policy_holder: Claimant
-    amount: Amount
+    amount: Euro
     description: Personal[Text]
 
 
@@ -68,7 +72,7 @@ class Photographs(Model):
 class Approval(Model):
     """What a person of the claims department answers."""
 
-    limit: Amount
+    limit: Euro
     """Up to which amount the claim may be paid."""
 
 
@@ -76,7 +80,7 @@ class ClaimAmount(Model):
     """What is asked of the bank, and a part of other requests."""
 
     claim_number: str
-    amount: Amount
+    amount: Euro
 
 
 class PhotographedDamage(ClaimAmount):
@@ -135,7 +139,7 @@ claims = Workflow("grown-claim", ClaimWithApprovals)
 
 def above_limit(claim: ClaimWithApprovals) -> bool:
     """Whether a person has to approve the claim."""
-    return Decimal(claim.amount) > LIMIT
+    return claim.amount.value > LIMIT
 
 
 @claims.wait_for(Photographs, within=timedelta(days=5), attempts=3, on_failure=UNDO)
@@ -173,7 +177,7 @@ def approval(claim: ClaimWithApprovals, assess: Confirmation) -> Question:
     """Ask the claims department to approve the claim."""
     return Question(
         claim_number=claim.claim_number,
-        text=f"May we pay {claim.amount} EUR for the assessment {assess.reference}?",
+        text=f"May we pay {claim.amount.amount} EUR for the assessment {assess.reference}?",
     )
 
 
@@ -183,7 +187,7 @@ def pay(
 ) -> ApprovedPayout:
     """Pay the claim, or the part of it that was approved: there is no way back."""
     limit = approval.limit if approval else claim.amount
-    amount = min(claim.amount, limit, key=Decimal)
+    amount = min(claim.amount, limit, key=lambda money: money.value)
     return ApprovedPayout(
         claim_number=claim.claim_number, amount=amount, assessment=assess.reference
     )
@@ -201,7 +205,7 @@ GROWN = application(
     sample=ClaimWithApprovals(
         claim_number="C-1000",
         policy_holder=Claimant(name="A sample", email="sample@example.com"),
-        amount="100.00",
+        amount=Euro(amount="100.00", currency="EUR"),
         description="A sample",
     ),
 )

@@ -11,6 +11,7 @@ from samples.claims_with_approvals.business import (
     Approval,
     Claimant,
     ClaimWithApprovals,
+    Euro,
     Photographs,
 )
 from testkit import OrderUnderTest, Seen, WorkflowTestEnvironment
@@ -18,10 +19,10 @@ from testkit import OrderUnderTest, Seen, WorkflowTestEnvironment
 ROOF = ClaimWithApprovals(
     claim_number="C-2041",
     policy_holder=Claimant(name="Ada", email="ada@example.com"),
-    amount="950.00",
+    amount=Euro(amount="950.00", currency="EUR"),
     description="A storm took the roof",
 )
-COSTLY = ROOF.model_copy(update={"amount": "95000.00"})
+COSTLY = ROOF.model_copy(update={"amount": Euro(amount="95000.00", currency="EUR")})
 PICTURES = Photographs(urls=["https://pictures.example/roof.jpg"])
 
 
@@ -86,7 +87,7 @@ def test_above_the_limit_a_person_approves() -> None:
     order = photographed(environment, COSTLY)
     assert order.steps["approval"] == "Running"
     assert environment.effects("bank") == ["screen"]
-    environment.answer(order, "approval", Approval(limit="50000.00"))
+    environment.answer(order, "approval", Approval(limit=Euro(amount="50000.00", currency="EUR")))
     assert (order.state, order.steps["approval"]) == ("Processed", "Completed")
 
 
@@ -202,7 +203,7 @@ def test_nothing_is_paid_unasked_whatever_goes_wrong() -> None:
     """Somebody may answer, refuse or say nothing, and one thing goes wrong, wherever it may."""
     answers = {
         "photographs": PICTURES.model_dump(mode="json"),
-        "approval": {"limit": "50000.00"},
+        "approval": {"limit": {"amount": "50000.00", "currency": "EUR"}},
     }
     coverage = WorkflowTestEnvironment(GROWN).explore(
         COSTLY, faults=1, answers=answers, invariant=nothing_is_paid_unasked, seconds=60

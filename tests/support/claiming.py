@@ -18,10 +18,10 @@ from tests.support.submitting import new_order_id, submit
 ROOF = {
     "claimNumber": "C-2041",
     "policyHolder": {"name": "Ada", "email": "ada@example.com"},
-    "amount": "950.00",
+    "amount": {"amount": "950.00", "currency": "EUR"},
     "description": "A storm took the roof",
 }
-COSTLY = ROOF | {"amount": "95000.00"}
+COSTLY = ROOF | {"amount": {"amount": "95000.00", "currency": "EUR"}}
 PICTURES = {"urls": ["https://pictures.example/roof.jpg"]}
 AGENTS = ("assessor", "bank", "post")
 GRACE = {"operator": "grace", "note": "as a test wants it"}

@@ -26,7 +26,7 @@ SHOWN = re.compile(
 STORM = {
     "claimNumber": "C-2041",
     "policyHolder": {"name": "Ada", "email": "ada@example.com"},
-    "amount": "950.00",
+    "amount": {"amount": "950.00", "currency": "EUR"},
     "description": "A storm took the roof",
 }
 BUSINESS = "samples.claims.business:CLAIMS"

@@ -18,7 +18,7 @@ PAYLOAD = CLAIMS.payload
 STORM = {
     "claimNumber": "C-2041",
     "policyHolder": {"name": "Ada", "email": "ada@example.com"},
-    "amount": "950.00",
+    "amount": {"amount": "950.00", "currency": "EUR"},
     "description": "The storm took Ada's roof",
 }
 RESULTS = {"assess": {"reference": "a"}, "approve": {"reference": "b"}}

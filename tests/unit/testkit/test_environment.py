@@ -25,7 +25,7 @@ from engine.workflow import (
     application,
 )
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
-from samples.claims.business import CLAIMS, Claim, PolicyHolder
+from samples.claims.business import CLAIMS, Claim, Euros, PolicyHolder
 from shop.business import SHOP
 from testkit import WorkflowTestEnvironment
 from testkit.environment import BEGINS
@@ -35,7 +35,7 @@ from tests.support.builders import CONTENT
 STORM = Claim(
     claim_number="C-2041",
     policy_holder=PolicyHolder(name="Ada", email="ada@example.com"),
-    amount="950.00",
+    amount=Euros(amount="950.00", currency="EUR"),
     description="A storm took the roof",
 )
 DONE = {"assess": "Completed", "fraud": "Completed", "approve": "Completed", "pay": "Completed"}

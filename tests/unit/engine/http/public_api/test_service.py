@@ -41,7 +41,7 @@ KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
 STORM = {
     "claimNumber": "C-2041",
     "policyHolder": {"name": "Ada", "email": "ada@example.com"},
-    "amount": "950.00",
+    "amount": {"amount": "950.00", "currency": "EUR"},
     "description": "The storm took Ada's roof",
 }
 
