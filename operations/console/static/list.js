@@ -135,7 +135,7 @@ function orSay(field, sent) {
   try {
     return sent();
   } catch (error) {
-    field.setCustomValidity(error.message);
+    field.setCustomValidity(/** @type {Error} */ (error).message);
     return "";
   }
 }
@@ -145,7 +145,8 @@ function form(filter, orders) {
   const go = (event) => {
     event.preventDefault();
     const typed = Object.fromEntries(new FormData(event.target));
-    const moment = (name) => typed[name] && orSay(event.target.elements[name], () => sentOf(typed[name], filter[name]));
+    const moment = (name) =>
+      typed[name] && orSay(event.target.elements[name], () => sentOf(String(typed[name]), filter[name]));
     const [since, until] = [moment("since"), moment("until")];
     if (event.target.reportValidity()) location.hash = listOf({ state: filter.state, ...typed, since, until });
   };
