@@ -110,7 +110,7 @@ async def test_a_generated_client_resubmits_an_order_that_failed(shop, operator,
 
     async def processed():
         status = await call("shop_order")(order_id, client=shop)
-        assert status.process_state == model("ProcessState").PROCESSED
+        return status.process_state == model("ProcessState").PROCESSED
 
     await eventually(processed)
     again = await call("operator_resubmit")(order_id, client=operator, body=request)

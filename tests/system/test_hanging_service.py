@@ -1,5 +1,7 @@
 """A service that takes calls and never answers, for one order and for a hundred of them."""
 
+import json
+
 import pytest
 
 from engine.decisions.step_kinds import MAX_OVERLOADED_ATTEMPTS
@@ -13,6 +15,8 @@ pytestmark = pytest.mark.soak
 """`tests/app/test_hanging_services.py` has the same in virtual time, with a circuit that opens."""
 
 THRESHOLD = 2
+MAX_UNBEGUN = 12
+"""The usual number of requests that no agent begins before a step is given up (SUP-9)."""
 SETTINGS = QUICK | {
     "FAILURE_THRESHOLD": str(THRESHOLD),
     "STEP_TIMEOUT_SECONDS": "1.5",
@@ -53,6 +57,21 @@ async def test_orders_whose_service_hangs_end_after_their_attempts(stack_of_paym
     ended = await orders_of(client, order_ids)
     assert {order["failureCount"] for order in ended} == {THRESHOLD}
     attempts = [order["steps"][0]["attempts"] for order in ended]
+    blamed = [await blamed_of(client, order_id) for order_id in order_ids]
     most = THRESHOLD if orders == 1 else THRESHOLD + MAX_OVERLOADED_ATTEMPTS
-    assert max(attempts) <= most, attempts
+    assert max(blamed) <= most, blamed
+    assert max(attempts) <= most + MAX_UNBEGUN, attempts
     print(f"{sum(attempts)} attempts in all, up to {max(attempts)} of an order")
+
+
+async def blamed_of(client, order_id):
+    """How many attempts of an order were charged to it, or to its agent.
+
+    Others are nobody's: no agent began them, or the reply to the first one may have waited.
+    """
+    rows = await client.rows_of(order_id)
+    entries = [
+        json.loads(row["Data"]) for key, row in rows.items() if "|history|" in key and "Data" in row
+    ]
+    expired = [event for events in entries for event in events if event["event"] == "expired"]
+    return sum("failure" in event or event["isOverloaded"] for event in expired)
