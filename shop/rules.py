@@ -37,6 +37,7 @@ class Wish(RequestBody):
     """A product of the shop, and how many of it the customer wants."""
 
     sku: str
+    """Of a product that the shop sells: `GET /api/products`."""
     quantity: Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -46,6 +47,7 @@ class Purchase(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
     customer: Customer
     items: Annotated[tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False)]
+    """Together they cost 5000 EUR at most."""
 
 
 class OperatorPurchase(Purchase):

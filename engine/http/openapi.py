@@ -1,11 +1,14 @@
 """The calls of the API as routes, and the OpenAPI description made from them."""
 
+import ast
+import inspect
 import re
+import textwrap
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from http import HTTPStatus
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel
@@ -126,6 +129,13 @@ REFUSALS = {
 }
 
 
+ABOUT_ALL = (
+    "A time has a zone, and is in 1970 or later. "
+    "A continuation is one that a page of the same list has returned."
+)
+"""What no schema says of the values of several calls."""
+
+
 def description(routes: Sequence[Route]) -> Schema:
     """Return the description of all calls as OpenAPI 3.1."""
     references, schemas = _schemas(routes)
@@ -134,7 +144,7 @@ def description(routes: Sequence[Route]) -> Schema:
         paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, references)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Order processing", "version": "1"},
+        "info": {"title": "Order processing", "version": "1", "description": ABOUT_ALL},
         "servers": [{"url": "/"}],
         "security": [{"key": []}],
         "paths": paths,
@@ -171,6 +181,18 @@ class _Described(GenerateJsonSchema):
             del described["default"]
         return described
 
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Describe each field by the docstring below it."""
+        described = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        fields = described.get("properties", {})
+        for name, text in _docstrings(model):
+            field = model.model_fields.get(name)
+            alias = (field and field.alias) or name
+            if alias in fields:
+                fields[alias] = {"description": text, **fields[alias]}
+        return described
+
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         """Describe a value that may be null by two types, and not by a choice of two schemas."""
         described = self.generate_inner(schema["schema"])
@@ -184,6 +206,33 @@ class _Described(GenerateJsonSchema):
         titles = dict(_titles(RequestBody, View))
         titled = re.sub(r"\w+(?=:)", lambda name: titles.get(name[0], name[0]), core_ref)
         return super().get_defs_ref((CoreRef(titled), mode))
+
+
+def _docstrings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Yield the docstrings below the fields of a model, those of its bases first.
+
+    Pydantic reads them too, but for each model when it is made, which each start would wait for.
+    """
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            yield from _below_fields(base).items()
+
+
+@cache
+def _below_fields(model: type[BaseModel]) -> Mapping[str, str]:
+    try:
+        [definition] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    except OSError:  # a function made it
+        return {}
+    found = {}
+    for statement, text in pairwise(getattr(definition, "body", ())):
+        match statement, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str() as docstring)),
+            ):
+                found[name] = " ".join(docstring.split())
+    return found
 
 
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:

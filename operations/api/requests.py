@@ -177,7 +177,7 @@ class PauseRequest(OperatorRequest):
     """The body that pauses an agent."""
 
     until: Moment
-    """When schedulers may send it requests again: at most 30 days from now."""
+    """When schedulers may send it requests again: later than now, by at most 30 days."""
 
 
 @cache
@@ -223,12 +223,14 @@ class FindRequest(OperatorRequest):
 
     email: Annotated[Text, Field(max_length=200)]
     continuation: Key | None = None
+    """The value from the previous page."""
 
 
 class ExportRequest(OperatorRequest):
     """The body that asks for a page of a copy."""
 
     continuation: Key | None = None
+    """The value from the previous page."""
 
 
 class CopiedRows(RequestBody):
@@ -254,10 +256,15 @@ class BulkRequest(OperatorRequest):
 
     action: ActionName
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """What the action asks beside the step, which `where` names; a dry run needs none."""
+    """What the action asks beside the step, which `where` names; a dry run needs none.
+
+    An action on a step needs its name there, in a dry run too.
+    """
     where: Where = Where()
     until: Moment | None = None
-    """Orders that changed last before this time. A dry run returns it; an action requires it.
+    """Orders that changed last before this time, which is over.
+
+    A dry run returns it; an action requires it.
 
     An order that was acted on has changed after this time, even if it fails again. So the same
     request, sent again after a crash, finishes the work and acts on no order twice.
@@ -266,3 +273,4 @@ class BulkRequest(OperatorRequest):
     limit: Annotated[int, Field(ge=1, le=200)] = 100
     """Number of orders that one call looks at."""
     continuation: Key | None = None
+    """The value from the previous page."""

@@ -44,6 +44,7 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
     "ignored_auth",
+    "positive_data_acceptance",
 )
 
 
