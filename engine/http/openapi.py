@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from http import HTTPStatus
@@ -129,6 +129,7 @@ REFUSALS = {
 }
 
 
+BOUNDS_OF_TIMES = {"gt", "ge", "lt", "le"}
 ABOUT_ALL = (
     "A time has a zone, and is in 1970 or later. "
     "A continuation is one that a page of the same list has returned."
@@ -144,7 +145,12 @@ def description(routes: Sequence[Route]) -> Schema:
         paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, references)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Order processing", "version": "1", "description": ABOUT_ALL},
+        "info": {
+            "title": "Order processing",
+            "version": "1",
+            "description": ABOUT_ALL,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
         "servers": [{"url": "/"}],
         "security": [{"key": []}],
         "paths": paths,
@@ -200,6 +206,11 @@ class _Described(GenerateJsonSchema):
             return super().nullable_schema(schema)
         return _or_null(described)
 
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        """Leave out the bounds of times: pydantic has names for them, and JSON Schema none."""
+        described = super().generate_inner(schema)
+        return {name: value for name, value in described.items() if name not in BOUNDS_OF_TIMES}
+
     def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
         """Name the schema of a model by its title, which stays if the class gets another name."""
         core_ref, mode = core_mode_ref
@@ -249,7 +260,19 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
     for schema in schemas.values():
         for name, described in schema.get("properties", {}).items():
             schema["properties"][name] = _as_one_enum(described, schemas)
-    return {model: found[model, mode] for model, mode in models}, schemas
+    references = {model: found[model, mode] for model, mode in models}
+    return references, _used(schemas, references.values())
+
+
+def _used(schemas: Schema, references: Iterable[Schema]) -> Schema:
+    """Return the schemas to which these lead: others were made part of an enumeration."""
+    left, used = [*references], set[str]()
+    while left:
+        for reference in REFERENCE.findall(str(left.pop())):
+            if reference not in used:
+                used.add(reference)
+                left.append(schemas[reference])
+    return {name: schema for name, schema in schemas.items() if name in used}
 
 
 def _as_one_enum(described: Schema, schemas: Schema) -> Schema:
@@ -265,6 +288,7 @@ def _as_one_enum(described: Schema, schemas: Schema) -> Schema:
 
 
 NULL = {"type": "null"}
+REFERENCE = re.compile(r"#/components/schemas/([^'\"]+)")
 
 
 def _or_null(described: Schema) -> Schema:

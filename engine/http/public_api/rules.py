@@ -91,7 +91,7 @@ class Beginning(Parameters):
     """When the order may begin, if not at once."""
 
     not_before: Annotated[NotBefore | None, Field(alias="notBefore")] = None
-    """No step begins before this time (SUB-9)."""
+    """No step begins before this time, from 2000 to 2099 (SUB-9)."""
 
 
 AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")

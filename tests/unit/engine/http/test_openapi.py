@@ -169,3 +169,40 @@ def test_a_refusal_that_may_end_by_itself_says_when_to_try_again(described):
     assert {
         status for status, answer in answers.items() if "Retry-After" in answer.get("headers", ())
     } == {"202", "429", "503"}
+
+
+NAMES_OF_SCHEMAS = {
+    *("$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "description", "enum"),
+    *("examples", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maximum"),
+    *("maxLength", "minItems", "minLength", "minimum", "not", "pattern", "prefixItems"),
+    *("properties", "propertyNames", "required", "title", "type"),
+}
+
+
+def schemas_in(described):
+    """Yield each schema within one."""
+    yield described
+    inner = [*described.get("properties", {}).values(), *described.get("anyOf", ())]
+    inner += [
+        described[name] for name in ("items", "additionalProperties", "not") if name in described
+    ]
+    for part in inner:
+        if isinstance(part, dict):
+            yield from schemas_in(part)
+
+
+def test_a_schema_has_the_names_of_json_schema_alone(described):
+    """Redocly's validator found `ge` and `lt`, by which pydantic bounds a time; the other one did not."""
+    of_parameters = [
+        part["schema"] for part in parts_of(described) if "in" in part and "schema" in part
+    ]
+    every = [*described["components"]["schemas"].values(), *of_parameters]
+    used = {name for schema in every for part in schemas_in(schema) for name in part}
+    assert used - NAMES_OF_SCHEMAS == set()
+
+
+def test_every_schema_is_used(described):
+    """One that became a part of an enumeration made a class of its own."""
+    text = json.dumps(described)
+    schemas = described["components"]["schemas"]
+    assert [name for name in schemas if f'"#/components/schemas/{name}"' not in text] == []
