@@ -22,7 +22,7 @@ from engine.domain.work_index import IndexRow
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, is_overruled
 from engine.storage.bucket_reader import BucketReader
 from engine.storage.clock_guard import ClockGuard
-from engine.storage.unit_of_work import UnitOfWork
+from engine.storage.unit_of_work import Decide, UnitOfWork
 from scheduler.admission.admission import Admission
 from scheduler.admission.claim_queue import Candidate
 from scheduler.admission.health import HEALTH_MAX_AGE, health_from_reply
@@ -95,7 +95,7 @@ class SchedulerService:
             if not await self._may_claim():
                 decide = partial(self._recorded, reply, agent)
             with self.admission.open_requests.changing(order_id):
-                decision = await self.unit_of_work.run(order_id, decide, self._intend)
+                decision = await self._run(order_id, decide)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
@@ -121,6 +121,10 @@ class SchedulerService:
             order.order_id, runs_at, health_from_reply(reply, agent, now)
         )
         return self.rules.receive(order, reply, now, capacity, agent)
+
+    async def _run(self, order_id: str, decide: Decide) -> Decision:
+        """Change an order: often this process has written it last."""
+        return await self.unit_of_work.run(order_id, decide, self._intend, from_memory=True)
 
     async def _intend(self, order: OrderAggregate, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile.
@@ -177,7 +181,7 @@ class SchedulerService:
         order_id = candidate.order_id
         try:
             with self.admission.open_requests.changing(order_id):
-                decision = await self.unit_of_work.run(order_id, self._claimed, self._intend)
+                decision = await self._run(order_id, self._claimed)
         except UnknownOrderError:
             log.warning("scheduler.order_ready_for_unknown_order", extra={"order_id": order_id})
             self.admission.skip(order_id)

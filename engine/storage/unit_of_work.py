@@ -10,6 +10,7 @@ from engine.domain.history import name_of
 from engine.domain.orders import OrderAggregate
 from engine.domain.states import Completed, Undone
 from engine.ports import Bus, Clock, NewId
+from engine.storage.order_memory import OrderMemory
 from engine.storage.orders import OrderStore
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class UnitOfWork:
         self._new_id = new_id
         self._count = count
         """Gets each change that was written."""
+        self.memory = OrderMemory()
 
     def _counted(self, transition: Transition) -> None:
         """Count the change; an error is logged, since figures must not stop a committed change."""
@@ -64,26 +66,50 @@ class UnitOfWork:
         except Exception:
             log.exception("order.not_counted", extra={"order_id": transition.after.order_id})
 
-    async def run(self, order_id: str, decide: Decide, intend: Intend | None = None) -> Decision:
+    async def run(
+        self,
+        order_id: str,
+        decide: Decide,
+        intend: Intend | None = None,
+        *,
+        from_memory: bool = False,
+    ) -> Decision:
         """Change the order as `decide` returns, and decide again if another writer was first.
 
-        Returns the decision that was carried out. Raises `UnknownOrderError`, `UnavailableError`,
-        `ConflictError` after `MAX_CONFLICTS`, and all errors of `decide`.
+        Returns the decision that was carried out. With `from_memory`, a change may be decided on
+        what this process wrote last; then `intend` too gets what may be outdated. Raises
+        `UnknownOrderError`, `UnavailableError`, `ConflictError` after `MAX_CONFLICTS`, and all
+        errors of `decide`.
         """
         for _ in range(MAX_CONFLICTS):
-            order = await self._load(order_id)
-            decision = decide(order, self.clock())
+            remembered = self.memory.take(order_id) if from_memory else None
+            order, decision = (remembered and self._changed(remembered, decide)) or (
+                await self._stored(order_id, decide)
+            )
             if intend:
                 await intend(order, decision)
             if await self.commit(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
 
-    async def _load(self, order_id: str) -> OrderAggregate:
+    def _changed(
+        self, order: OrderAggregate, decide: Decide
+    ) -> tuple[OrderAggregate, Decision] | None:
+        """Decide on a remembered order; None if nothing would be written, or the decision fails.
+
+        Both may be otherwise with what is stored.
+        """
+        try:
+            decision = decide(order, self.clock())
+        except Exception:  # noqa: BLE001 - if it fails with what is stored too, that is raised
+            return None
+        return (order, decision) if isinstance(decision, Transition) else None
+
+    async def _stored(self, order_id: str, decide: Decide) -> tuple[OrderAggregate, Decision]:
         order = await self.store.load(order_id)
         if order is None:
             raise UnknownOrderError(f"no order {order_id} is recorded")
-        return order
+        return order, decide(order, self.clock())
 
     async def commit(self, decision: Decision) -> bool:
         """Write a decision and send its messages; False if another writer was first."""
@@ -118,7 +144,7 @@ class UnitOfWork:
     async def _write(self, transition: Transition) -> bool:
         """Write the change; False if another writer was first."""
         try:
-            await self.store.commit(transition)
+            self.memory.put(await self.store.commit(transition))
         except (ConflictError, UnavailableError) as error:
             # The answer may have been lost although the write went through: the history shows it.
             if await self.store.committed(transition):

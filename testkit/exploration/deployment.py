@@ -69,6 +69,8 @@ class Deployment:
     """How often a step may be tried."""
     believing: bool = False
     """Whether what a scheduler's process believes outlives an event, instead of beginning anew."""
+    remembering: bool = False
+    """Whether the orders that a process has written outlive an event in its memory."""
     behind_gateway: bool = False
     """Whether a gateway before the services may turn calls away, and agents report each fault."""
     hangs: bool = False

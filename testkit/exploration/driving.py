@@ -87,6 +87,8 @@ class Handler:
     """When it began to wait."""
     belief: Any = None
     """What its process believed when it began; once it has ended, what it believes then."""
+    memory: Any = ()
+    """The orders that its process remembered when it began; once it has ended, those of then."""
 
     def with_answer(self, answer: Answer) -> "Handler":
         """The handler with one more answer."""
@@ -102,6 +104,8 @@ class Tape:
     place: int = field(default=0)
     belief: Any = None
     """What the process believes."""
+    memory: Any = ()
+    """The orders that the process remembers."""
 
     def read(self, what: str) -> Any:
         """What the handler learns without giving control away: the time, an id."""
@@ -133,7 +137,7 @@ def run(
     handler: Handler, begin: Begin, ask: Callable[[str], Any]
 ) -> tuple[Handler, PortCall | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
-    tape = Tape(log=list(handler.log), ask=ask, belief=handler.belief)
+    tape = Tape(log=list(handler.log), ask=ask, belief=handler.belief, memory=handler.memory)
     coroutine = begin(tape, handler)
     try:
         effect = coroutine.send(None)
@@ -154,8 +158,10 @@ def run(
 
 
 def _stopped(handler: Handler, tape: Tape, effect: PortCall | None = None) -> Handler:
-    belief = handler.belief if effect else tape.belief
-    return replace(handler, log=tuple(tape.log), pending=effect, belief=belief)
+    belief, memory = (
+        (handler.belief, handler.memory) if effect else (tape.belief, tuple(tape.memory))
+    )
+    return replace(handler, log=tuple(tape.log), pending=effect, belief=belief, memory=memory)
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:

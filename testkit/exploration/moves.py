@@ -263,7 +263,7 @@ def _cut_off(world: World) -> World:
     """Return the world in which all processes have ended, and their messages come again."""
     for handler in world.handlers.values():
         world = _given_back(world.without_handler(handler.slot), handler)
-    return world.but(beliefs={})
+    return world.but(beliefs={}, memories={})
 
 
 def _restorings(world: World) -> Iterator[Move]:
@@ -294,7 +294,8 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
-    handler = Handler(slot=slot, job=job, belief=world.beliefs.get(slot))
+    belief, memory = world.beliefs.get(slot), world.memories.get(slot, ())
+    handler = Handler(slot=slot, job=job, belief=belief, memory=memory)
     return Move(label, _go_on(world, handler))
 
 
@@ -317,7 +318,8 @@ def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int
     """
     belief = handler.belief and text_of_belief(handler.belief, world.now)
     log = [*map(text_of, handler.log), *_tokens(world, handler)]
-    place = (id(world.deployed), handler.slot, handler.job, belief)
+    memory = tuple(map(text_of, handler.memory))
+    place = (id(world.deployed), handler.slot, handler.job, belief, memory)
     key = (*place, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
         ids = world.ids
@@ -350,7 +352,7 @@ def _go_on(world: World, handler: Handler) -> World:
         world = world.but(ids=ids)
         if isinstance(reached, Ended):
             rested = world.without_handler(handler.slot).believing(handler.slot, handler.belief)
-            return _ended(rested, handler, reached.error)
+            return _ended(rested.remembering(handler.slot, handler.memory), handler, reached.error)
         if not _is_read(world, reached):
             check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
@@ -481,8 +483,7 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
     if (
         effect.name == "call" and not world.deployed.answered
     ):  # the lock of its message outlives the request
-        killed = world.without_handler(handler.slot).believing(handler.slot, None)
-        yield Move(f"{handler.slot}: the call kills the process", killed)
+        yield Move(f"{handler.slot}: the call kills the process", world.crashed(handler.slot))
         return
     hangs = effect.name == "call" and world.deployed.hangs
     if hangs and world.now < handler.since + effect.args[1]:
@@ -506,9 +507,7 @@ def _spoiled(world: World) -> World:
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
     """After the last thing that a handler does it may crash before its message is settled."""
     if handler.job.kind in world.deployed.queues:
-        crashed = _given_back(
-            world.without_handler(handler.slot).believing(handler.slot, None), handler
-        )
+        crashed = _given_back(world.crashed(handler.slot), handler)
         yield Move(f"{label}, and crashes before its message is settled", crashed, fault=True)
 
 
@@ -813,7 +812,7 @@ def _faults(world: World) -> Iterator[Move]:
         yield Move(f"the circuit of {name} opens", world.but(open=world.open | {name}), fault=True)
     yield from _sent_to_the_broken(world)
     for slot, handler in world.handlers.items():
-        crashed = _given_back(world.without_handler(slot).believing(slot, None), handler)
+        crashed = _given_back(world.crashed(slot), handler)
         before = handler.pending.name if handler.pending else "its end"
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 

@@ -17,6 +17,7 @@ from engine.domain.messages import AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.features.external_events.callback_urls import CallbackUrls
 from engine.http.external_events import CallbackToken, EventBody
+from engine.storage.order_memory import OrderMemory
 from engine.storage.unit_of_work import UnitOfWork
 from operations.api import retention
 from operations.api.external_events import EventRequest, ExternalEventService
@@ -113,8 +114,18 @@ class ExploredApp(Engine):
     @cached_property
     def unit_of_work(self) -> UnitOfWork:
         """See `Engine.unit_of_work`."""
-        parts = self.adapters
-        return UnitOfWork(self.store, parts.bus, parts.clock, lambda: str(self.tape.read("id")))
+        parts, lasts = self.adapters, self.deployed.remembering
+        memory = OrderMemory() if lasts else OrderMemory(most=0)
+        for order in self.tape.memory:
+            memory.put(order)
+        self.tape.memory = memory
+
+        def new_id() -> str:
+            return str(self.tape.read("id"))
+
+        made = UnitOfWork(self.store, parts.bus, parts.clock, new_id)
+        made.memory = memory
+        return made
 
     @cached_property
     def admission(self) -> Admission:

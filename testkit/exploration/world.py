@@ -142,6 +142,8 @@ class World:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     beliefs: Mapping[str, Admission] = field(default_factory=dict)
     """What the processes believe of store and agents, in worlds in which that outlives an event."""
+    memories: Mapping[str, tuple[OrderAggregate, ...]] = field(default_factory=dict)
+    """The orders that the processes remember, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
     """What has happened at the services: `<idempotency key> do`, `<idempotency key> undo`."""
@@ -272,6 +274,17 @@ class World:
         others = {name: other for name, other in self.beliefs.items() if name != slot}
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
+    def remembering(self, slot: str, orders: tuple[OrderAggregate, ...]) -> "World":
+        """The world in which this process remembers these orders; none, if it has crashed."""
+        if not orders and slot not in self.memories:
+            return self
+        others = {name: kept for name, kept in self.memories.items() if name != slot}
+        return self.but(memories={**others, slot: orders} if orders else others)
+
+    def crashed(self, slot: str) -> "World":
+        """The world in which this process has crashed: it believes and remembers nothing."""
+        return self.without_handler(slot).believing(slot, None).remembering(slot, ())
+
     def saying(self, begun: Collection[str]) -> "World":
         """The world in which the agents have said this.
 
@@ -337,6 +350,11 @@ class World:
                 *(
                     f"{slot} {text_of_belief(belief, self.now)}"
                     for slot, belief in sorted(self.beliefs.items())
+                ),
+                *(
+                    f"{slot} remembers {text_of(order)}"
+                    for slot, orders in sorted(self.memories.items())
+                    for order in orders
                 ),
             )
         )

@@ -102,6 +102,7 @@ from tests.exploration.worlds import (
     PLAIN_ENDED,
     POLLED_AGAIN,
     PROVIDER_ADDED,
+    RECALLED_APART,
     REFUSED_FOR_GOOD,
     REROUTED,
     RESTED,
@@ -234,6 +235,13 @@ def sends_before_it_writes() -> AbstractContextManager[Any]:
         return True
 
     return patch.object(UnitOfWork, "commit", commit)
+
+
+def decides_from_memory_that_there_is_nothing_to_do() -> AbstractContextManager[Any]:
+    def changed(self, order, decide):
+        return order, decide(order, self.clock())
+
+    return patch.object(UnitOfWork, "_changed", changed)
 
 
 def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
@@ -1286,6 +1294,10 @@ SEEDED_FAULTS: Mapping[str, tuple[SeededFault, WorldOf]] = {
     "SCH-2 writes without looking at ETags": (writes_without_looking_at_etags, CANCELLED),
     "SCH-3 sends the request before it is recorded": (sends_before_it_writes, UNDISTURBED),
     "SCH-2 takes a conflict for success": (believes_a_conflict_to_be_its_own_write, CANCELLED),
+    "SCH-6 refuses a reply from memory": (
+        decides_from_memory_that_there_is_nothing_to_do,
+        RECALLED_APART,
+    ),
     "SCH-2 claims what another scheduler has that polls": (claims_what_is_taken, NEVER_POLLS),
     "SUP-4 counts a failure twice, of two orders at once": (counts_a_failure_twice, TWO_AT_ONCE),
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),

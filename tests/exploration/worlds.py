@@ -361,6 +361,8 @@ class WorldOf:
 
     believes: bool = False
     """Whether schedulers' processes live on between events, with one slot at each agent."""
+    recalls: bool = False
+    """Whether processes remember the orders that they have written."""
     answered: bool = True
     """Whether agents live to tell how a call went; if not, each call kills the process, and every step expires."""
     busy: bool = False
@@ -437,6 +439,7 @@ class WorldOf:
             *(f"{slot} has no {agent}" for slot, agent in self.lacks),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
+            "processes remember what they wrote" if self.recalls else "",
             PROCESSES[self.processes] if self.processes else "",
             "the sender is told" if self.tells else "",
             f"beside a normal order, {self.beside.name}" if self.beside else "",
@@ -616,6 +619,7 @@ class WorldOf:
             or self.others
             or self.lacks
             or self.believes
+            or self.recalls
             or self.processes
             or self.broken
         )
@@ -633,6 +637,7 @@ class WorldOf:
             has_just_spoken=self.busy,
             most_attempts=self._most_attempts(),
             believing=self.believes,
+            remembering=self.recalls,
             behind_gateway=self.gateway,
             hangs=self.hangs,
             either_way=self.either_way,
@@ -813,6 +818,12 @@ UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, belie
 PROCESS_PER_JOB = WorldOf(
     faults=1, processes=PROCESS_PER_FUNCTION, alone=True, believes=True, workflow=PAIR
 )
+RECALLED = WorldOf(faults=1, alone=True, recalls=True)
+RECALLED_APART = WorldOf(
+    faults=1, processes=PROCESS_PER_FUNCTION, alone=True, recalls=True, workflow=PAIR
+)
+RECALLED_BESIDE = WorldOf(faults=1, recalls=True)
+RECALLED_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, recalls=True)
 NEVER_POLLS = WorldOf(faults=1, processes=ONE_NEVER_POLLS, alone=True, believes=True, workflow=ONE)
 ARRIVES = WorldOf(
     faults=1, only=("request is lost",), workflow=ONE, arrives=ONE, alone=True, believes=True
@@ -1119,6 +1130,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     NOT_BUILT: ("OPR-2",),
     ONE_SLOT: ANYTHING,
     ONE_SLOT_PER_AGENT: ANYTHING,
+    RECALLED: ANYTHING,
     URGENT_FIRST: (),
     UNCLAIMABLE: ANYTHING,
     ARRIVES: ("SCH-11",),
@@ -1171,6 +1183,9 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     REROUTED: ANYTHING,
     REFUSED_BESIDE: ("OPR-2",),
     PROCESS_PER_JOB: ANYTHING,
+    RECALLED_APART: ANYTHING,
+    RECALLED_BESIDE: ANYTHING,
+    RECALLED_CANCELLED: ("OPR-2",),
     RESTS_IN_ANOTHER: (),
     REMINDED: (),
     RESTS_CANCELLED: (),
@@ -1408,6 +1423,8 @@ EXPLORED = (
     *CIRCUITS,
     replace(URGENT_FIRST, faults=1, only=()),
     replace(RESTS_IN_ANOTHER, processes=PROCESS_PER_FUNCTION),
+    replace(RECALLED_APART, faults=2),
+    replace(RECALLED_BESIDE, workflow=PAIR),
     replace(NOTIFIED, faults=2),
     replace(NOTIFIED, either_way=True),
     replace(ELSEWHERE, only=()),

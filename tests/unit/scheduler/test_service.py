@@ -521,8 +521,8 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world
     await announce(world, one, done, waits)
     run = one.unit_of_work.run
 
-    async def only_the_reply(order_id, *more):
-        return await (run(order_id, *more) if order_id == done else away())
+    async def only_the_reply(order_id, *more, **options):
+        return await (run(order_id, *more, **options) if order_id == done else away())
 
     with patch.object(one.unit_of_work, "run", only_the_reply):
         await one.receive(answer_to(world.requests()[0]), "payment")

@@ -13,8 +13,19 @@ from engine.storage.unit_of_work import UnitOfWork
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit.memory import in_memory
+from tests.support.acting import resubmit
 from tests.support.apps import app
-from tests.support.builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, some
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    answer,
+    orders,
+    scheduler,
+    some,
+    supervisor,
+    timed_out,
+)
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 
@@ -77,6 +88,52 @@ async def test_every_transition_but_the_first_reads_the_order_once(processes):
     assert processes.store.loads == 2
 
 
+async def test_a_process_does_not_read_what_it_has_written(processes):
+    """It took the submission and gets the reply too: each write is on its own last one."""
+    await processes.one.run(ORDER_ID, scheduler.claim, from_memory=True)
+    await processes.one.run(ORDER_ID, completes, from_memory=True)
+    assert (await processes.order()).process_state is ProcessState.PROCESSED
+    assert processes.store.loads == 0
+
+
+async def test_a_change_of_what_is_remembered_gives_way_to_another_writer(processes):
+    """The ETag tells: it is decided anew on what is stored."""
+    await processes.other.run(ORDER_ID, scheduler.claim)
+    assert await processes.one.run(ORDER_ID, scheduler.claim, from_memory=True) == NotClaimed(
+        why=NotClaimable.RUNS
+    )
+    await processes.one.run(ORDER_ID, completes, from_memory=True)
+    assert await processes.events() == ["submitted", "claimed", "processed"]
+
+
+async def test_that_there_is_nothing_to_do_is_decided_on_what_is_stored(processes):
+    """Another process has given the order back meanwhile: no write would have told."""
+    await processes.one.run(ORDER_ID, scheduler.claim, from_memory=True)
+    given_back = timed_out(await processes.order())
+    await processes.other.run(ORDER_ID, lambda order, _: supervisor.recover(order, given_back))
+    processes.now = given_back
+    assert isinstance(
+        await processes.one.run(ORDER_ID, scheduler.claim, from_memory=True), Transition
+    )
+
+
+async def test_that_a_change_is_refused_is_decided_on_what_is_stored(processes):
+    """An order that is remembered as pending may have failed meanwhile."""
+    await processes.other.run(ORDER_ID, scheduler.claim)
+    refused = answer(outcome="failed", detail="card declined")
+    await processes.other.run(ORDER_ID, lambda order, now: scheduler.receive(order, refused, now))
+    decision = await processes.one.run(
+        ORDER_ID, lambda order, now: resubmit(order, GRACE, now), from_memory=True
+    )
+    assert isinstance(decision, Transition)
+
+
+async def test_what_is_stored_is_decided_on_unless_memory_will_do(processes):
+    """What is done beside the decision may have to be about the order as it is."""
+    await processes.one.run(ORDER_ID, scheduler.claim)
+    assert processes.store.loads == 1
+
+
 @pytest.mark.proves("SCH-2", "FLT-6")
 async def test_a_claim_that_was_not_written_sends_nothing(processes):
     """Somebody else was first: the claim is decided on anew, and finds nothing to start."""
@@ -96,10 +153,10 @@ async def test_a_claim_that_was_not_written_sends_nothing(processes):
 async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(processes):
     """One of them writes, the other reads what it wrote."""
     decisions = await asyncio.gather(
-        *(processes.one.run(ORDER_ID, scheduler.claim) for _ in range(2))
+        *(processes.one.run(ORDER_ID, scheduler.claim, from_memory=True) for _ in range(2))
     )
     assert [isinstance(decision, Transition) for decision in decisions] == [True, False]
-    assert processes.store.loads == 2
+    assert processes.store.loads == 1
 
 
 async def test_what_was_erased_does_not_come_back(processes):
