@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from bench import phases
+from bench.beside import NoFiguresError, alternating
 from bench.driver import Driver, running
 from bench.legend import LEGEND
 from bench.phases import Result
@@ -112,6 +113,14 @@ def _print_legend(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app."
 )
 @click.option(
+    "--beside",
+    metavar="COMMAND",
+    help="Run this too, in turns: it prints such a line. The output is what we have of its figures.",
+)
+@click.option(
+    "--pairs", type=click.IntRange(1), default=7, help="How often, beside another command."
+)
+@click.option(
     "--legend",
     is_flag=True,
     is_eager=True,
@@ -119,7 +128,13 @@ def _print_legend(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_print_legend,
     help="Say what the figures mean, and end.",
 )
-def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **given: Any) -> None:
+def main(
+    variant: str,
+    shape: str,
+    chosen: str,
+    settings: tuple[str, ...],
+    **given: Any,
+) -> None:
     """Run orders through the embedded stack; print one JSON line with the results.
 
     throughput: all orders at once, and what each of them costs, in operations and in dollars. latency: at a fixed rate, from when an order was due
@@ -135,6 +150,10 @@ def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **giv
         )
     own = dict(_setting(text) for text in settings)
     bypass_proxies()
+    beside, pairs = given.pop("beside"), given.pop("pairs")
+    if beside is not None:
+        _beside(beside, pairs)
+        return
     options = Options(workflow=VARIANTS[variant], phases=wanted, settings=own, **given)
     measured = asyncio.run(_measure_all(options, SHAPES[shape]))
     result: Result = {
@@ -149,6 +168,26 @@ def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **giv
     }
     click.echo(json.dumps(result))
     say("what the figures mean: make bench ARGS=--legend")
+
+
+def _beside(command: str, pairs: int) -> None:
+    """Print what these options give beside another command."""
+    own = [sys.executable, "-m", "bench", *_without(sys.argv[1:], "--beside", "--pairs")]
+    try:
+        click.echo(json.dumps(alternating(own, command, pairs, say)))
+    except NoFiguresError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _without(arguments: Sequence[str], *options: str) -> Iterator[str]:
+    """Yield the arguments without these options and their values."""
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, _ = argument.partition("=")
+        if name not in options:
+            yield argument
+        elif not equals:
+            next(rest, None)
 
 
 async def _measure_all(options: Options, shapes: Sequence[str]) -> dict[str, Result]:
