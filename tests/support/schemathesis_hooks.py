@@ -7,6 +7,7 @@ from uuid import uuid4
 import schemathesis
 
 LONGEST = 4000
+TIMES = {"notBefore", "since", "until"}
 
 
 @schemathesis.hook
@@ -49,9 +50,11 @@ def as_described(values):
         return values
     meant = dict(values)
     meant.pop("continuation", None)
-    if "until" in meant:
-        later = timedelta(hours=-1 if "action" in meant else 1)  # a bulk action is about what was
-        meant["until"] = (datetime.now(UTC) + later).isoformat()
+    later = timedelta(hours=-1 if "action" in meant else 1)  # a bulk action is about what was
+    for name in TIMES & meant.keys():
+        meant[name] = (datetime.now(UTC) + later).isoformat()
+    if isinstance(meant.get("where"), dict):
+        meant["where"] = as_described(meant["where"])
     if "action" in meant:  # of a step, and it asks more than that
         meant |= {"action": "hold", "arguments": {}}
     if "lines" in meant:
