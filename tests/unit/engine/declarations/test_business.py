@@ -4,7 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from engine.declarations.business import HIDDEN, AgentDefinition, Application, Payload
+from engine.declarations.business import (
+    HIDDEN,
+    MAX_PAYLOAD,
+    AgentDefinition,
+    Application,
+    Payload,
+)
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     DeclarationError,
@@ -13,19 +19,20 @@ from engine.declarations.workflow import (
     WorkflowDefinition,
     Workflows,
 )
+from engine.domain.errors import InputFault, InvalidError
 from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.builders import PAYLOAD
 
 
-def shown(payload, erased):
-    """The payload of a business that would leave that of it."""
+def leaving(erased):
+    """The functions of a business that would leave this of any payload."""
     return Payload(
         check=lambda _: None,
         erased=lambda _: erased,
         personal=lambda _: (),
         belongs_to=lambda *_: False,
-    ).hidden(payload)
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +57,36 @@ def shown(payload, erased):
 )  # fmt: skip
 def test_only_what_an_erasure_would_change_is_hidden(payload, erased, expected):
     """As little as possible of it; a list that would be another is hidden whole."""
-    assert shown(payload, erased) == expected
+    assert leaving(erased).hidden(payload) == expected
+
+
+LONGEST = {"a": "x" * (MAX_PAYLOAD - len('{"a":""}'))}
+LONGER = {"a": LONGEST["a"] + "x"}
+TOO_LONG = InputFault("body", "content-too-long", {"length": MAX_PAYLOAD + 1, "limit": MAX_PAYLOAD})
+
+
+def test_a_payload_may_be_as_long_as_a_row_can_hold():
+    """Whole and erased."""
+    leaving(LONGEST).accept(LONGEST)
+
+
+@pytest.mark.parametrize(
+    ("payload", "erased"), [(LONGER, {}), ({}, LONGER)], ids=["whole", "erased"]
+)
+def test_a_payload_is_refused_that_is_too_long_for_a_row(payload, erased):
+    """The fault has its length and the limit."""
+    with pytest.raises(InvalidError) as refused:
+        leaving(erased).accept(payload)
+    assert list(refused.value.faults) == [TOO_LONG]
+
+
+def test_a_payload_is_refused_that_cannot_be_written_as_json():
+    """The fault names the value."""
+    with pytest.raises(InvalidError) as refused:
+        leaving({}).accept({"a": float("nan")})
+    (fault,) = refused.value.faults
+    assert (fault.place, fault.code, list(fault.facts)) == ("body", "no-json", ["error"])
+    assert "nan" in fault.facts["error"]
 
 
 MARGIN = timedelta(seconds=1)
