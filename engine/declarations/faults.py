@@ -182,7 +182,7 @@ class Fault:
     def like(self, name: str, known: Iterable[str]) -> "Fault":
         """Return the fault with the known name that is most like the one in it, if any is."""
         found = Fault(self.code, self.place, **self.facts)
-        object.__setattr__(found, "nearest", next(iter(get_close_matches(name, known, 1)), None))
+        object.__setattr__(found, "nearest", next(iter(get_close_matches(name, known)), None))
         return found
 
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from engine.azure.settings import SettingsError
-from engine.declarations.faults import Fault, FaultCode
+from engine.declarations import faults as declared
+from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.declarations.workflow import DeclarationError
 from engine.words import catalogue
 from engine.words.faults import text_of
@@ -80,6 +81,22 @@ def test_places_nest():
     assert text_of(within) == f"trip version 1: step hotel: {text_of(fault)}"
     renamed = Fault(FaultCode.DUPLICATE_STEP, step="x").within("trip")
     assert renamed == Fault(FaultCode.DUPLICATE_STEP, "trip", step="x")
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("hotl", "hotel"), ("hot", "hot"), ("x", None)])
+def test_the_name_that_is_most_like_a_wrong_one_goes_with_the_fault(name, nearest):
+    """Its code, place and facts stay; a place around it keeps the name."""
+    fault = Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, "endpoint", step=name)
+    found = fault.like(name, ["hotels", "hotel", "hot"])
+    assert (found, found.nearest) == (fault, nearest)
+    assert found.within("trip").nearest == nearest
+
+
+def test_without_the_words_an_error_still_names_the_code_and_the_place_of_each_fault(monkeypatch):
+    """A tool may load declarations alone."""
+    monkeypatch.setattr(StartUpError, "describe", declared._codes_of)
+    said = str(DeclarationError([Fault(FaultCode.NO_STEP, "trip"), Fault(FaultCode.NO_WORKFLOW)]))
+    assert [word for word in ("no-step", "trip", "no-workflow") if word not in said] == []
 
 
 def test_faults_are_compared_by_code_place_and_facts():
