@@ -188,6 +188,15 @@ async def test_whatever_a_function_raises_is_answered_and_its_place_is_free_agai
             await service.call(request(), 5)
 
 
+@pytest.mark.parametrize("kind", [Retryable, DeferredResult])
+def test_a_function_may_say_when_to_call_again(kind):
+    """Or leave it to the agent; what is no time is refused, and shown to its author."""
+    assert kind(seconds(5)).after == seconds(5)
+    assert kind().after is None
+    with pytest.raises(TypeError, match="'later'"):
+        kind("later")
+
+
 def test_a_kept_answer_that_fits_no_model_any_more_is_reported_with_every_fault():
     """It was kept by another version; an answer has the names of the wire."""
     call = Call(order_id="o", step="s", key="k", seconds_left=1.0, result={"paidAt": 5})
