@@ -1,7 +1,8 @@
 """Which differences between two contents mean nothing (bugs 3)."""
 
+import time
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AwareDatetime, BaseModel, Field
@@ -15,6 +16,7 @@ class Line(BaseModel):
     sku: str
     gift: bool = False
     at: AwareDatetime | None = None
+    kind: str = Field("part", alias="lineKind")
 
 
 class Card(BaseModel):
@@ -31,6 +33,13 @@ class Cash(BaseModel):
     parts: int = 1
 
 
+class Unit:
+    """A default that is no JSON."""
+
+    def __str__(self):
+        return "kg"
+
+
 class Content(BaseModel):
     """A content with everything that has a default."""
 
@@ -41,6 +50,9 @@ class Content(BaseModel):
     text: str = Field("", alias="freeText")
     made: list[str] = Field(default_factory=list)
     mixed: str | datetime | None = None
+    whole: Line = Line(sku="x", lineKind="whole")
+    unit: Any = Unit()
+    seen: Annotated[datetime, Field(description="by whom")] | None = None
 
 
 MORNING, SAME_MORNING = "2026-12-01T07:00:00Z", "2026-12-01T08:00:00+01:00"
@@ -56,6 +68,9 @@ SAME = {
         {"lines": [{"sku": "y", "at": MORNING}]},
         {"lines": [{"sku": "y", "at": SAME_MORNING}]},
     ),
+    "a default with the names of the wire": ({}, {"whole": {"sku": "x", "lineKind": "whole"}}),
+    "a default that is no JSON": ({}, {"unit": "kg"}),
+    "a time with more in its type": ({"seen": MORNING}, {"seen": SAME_MORNING}),
     "the order of names": ({"freeText": "t", "new": 1}, {"new": 1, "freeText": "t"}),
     "the form of a number": ({"new": 1}, {"new": 1.0}),
 }
@@ -75,7 +90,8 @@ OTHER = {
     "a default of another field": ({}, {"freeText": None}),
     "true and 1": ({"new": True}, {"new": 1}),
     "an unknown field": ({}, {"new": None}),
-    "a name in a mapping": ({}, {"notes": {"gift": None}}),
+    "a name in a mapping": ({}, {"notes": {"at": None}}),
+    "the text of no default": ({"lines": [{}]}, {"lines": [{"sku": "PydanticUndefined"}]}),
     "a computed default": ({}, {"made": []}),
     "a time of another moment": ({"times": [MORNING]}, {"times": ["2026-12-01T08:00:00Z"]}),
     "a time without a zone": ({"times": [MORNING]}, {"times": ["2026-12-01T07:00:00"]}),
@@ -88,6 +104,19 @@ def test_contents_are_different(label):
     """In doubt they are: one of two orders that are taken for one would be lost."""
     one, other = OTHER[label]
     assert content_text(Content, one) != content_text(Content, other)
+
+
+def test_the_zone_of_the_machine_changes_no_text(monkeypatch):
+    """One machine compares what another one has recorded."""
+    content = {"times": [SAME_MORNING]}
+    here = content_text(Content, content)
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert content_text(Content, content) == here
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 ODD_TIMES = ["0001-01-01T00:00:00+05:00", 1e99]
