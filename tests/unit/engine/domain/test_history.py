@@ -1,5 +1,6 @@
 """The names of events, and their form in rows and logs."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from engine.domain.history import (
     read_events,
     to_data,
 )
-from tests.support.engine_records import DECLINED
+from tests.support.engine_records import DECLINED, NOW
 
 EXPIRED = e.AttemptExpired(step="pay", attempt=1, agent="bank", threshold=2, fault="503 busy")
 FAILED = e.StepFailed(step="pay", attempt=2, cause=DECLINED)
@@ -49,6 +50,14 @@ def test_data_leaves_out_what_is_not_there():
     assert "failure" not in data
     (counted,) = to_data((replace(EXPIRED, failure=1),))
     assert counted["failure"] == 1
+
+
+def test_data_is_json():
+    """A row holds it as a text; what is read of that is the event."""
+    event = e.DueSoon(due_by=NOW)
+    data = json.loads(json.dumps(to_data((event,))))
+    assert data == to_data((event,))
+    assert read_events("due-soon", "due-soon", data) == (event,)
 
 
 def test_an_action_that_has_no_name_of_its_own_gives_its_event_that_of_the_action():
