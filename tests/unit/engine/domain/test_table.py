@@ -165,6 +165,12 @@ def test_every_state_is_reached_and_every_other_one_is_left():
     assert left == set(STATES) - {Undone, NothingToUndo}
 
 
+def test_a_state_in_which_the_undo_waits_has_the_name_of_its_wait_too():
+    """Tables and messages name it so."""
+    assert name_of((Running,)) == "Running"
+    assert name_of((UndoPending, Waiting)) == "UndoPending(Waiting)"
+
+
 def test_no_attempt_starts_but_from_a_wait():
     """What is completed, failed, skipped or under way never starts again (SCH-9)."""
     assert [kind for kind in TABLE[TableEvent.START] if not issubclass(kind[-1], Wait)] == []
