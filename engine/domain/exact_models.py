@@ -1,7 +1,7 @@
 """Pydantic models of JSON whose numbers are exact."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, get_args
 
@@ -48,12 +48,14 @@ def _with_texts(value: Any, content: Any) -> Any:
 def _members_of(content: Any) -> Mapping[str, Any]:
     """Return what a model made of the members of an object, as far as that is known."""
     if isinstance(content, BaseModel):
-        fields = type(content).model_fields.items()
-        known = {_on_the_wire(name, field): content.__dict__[name] for name, field in fields}
+        declared = type(content).model_fields.items()
+        known = {_on_the_wire(name, field): content.__dict__[name] for name, field in declared}
         return {**known, **(content.model_extra or {})}
     if isinstance(content, Mapping):
         return {str(name): part for name, part in content.items()}
-    return content.__dict__ if is_dataclass(content) else {}
+    if is_dataclass(content):
+        return {field.name: getattr(content, field.name) for field in fields(content)}
+    return {}
 
 
 def _parts_of(content: Any, length: int) -> Sequence[Any]:
@@ -95,10 +97,10 @@ def _as_tuple(content: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
 
 
 def _put_exact(content: BaseModel, received: Mapping[str, Any]) -> None:
-    fields = content.__dict__
+    values = content.__dict__
     for name, field in type(content).model_fields.items():
         value = received.get(_on_the_wire(name, field))
-        fields[name] = _exact(fields[name], value, takes_any=_takes_any(field.annotation))
+        values[name] = _exact(values[name], value, takes_any=_takes_any(field.annotation))
     extra = content.model_extra or {}
     for name, part in extra.items():
         extra[name] = _exact(part, received.get(name), takes_any=True)

@@ -25,6 +25,13 @@ class Price:
     amount: Decimal
 
 
+@dataclass(slots=True)
+class Discount:
+    """A number in a record without a dictionary."""
+
+    amount: Decimal
+
+
 class Pair(NamedTuple):
     """Two values, of which the second may be anything."""
 
@@ -38,6 +45,7 @@ class Bill(BaseModel):
     total: Decimal = Decimal(0)
     by_name: dict[str, Decimal] = {}
     price: Price = Price(Decimal(0))
+    discount: Discount = Discount(Decimal(0))
     amounts: Amounts = Amounts([])
     pair: Pair = Pair("", 0)
     parts: list[Any] = []
@@ -47,6 +55,10 @@ EXACT = {
     "a field": (f'{{"total":{LONG}}}', lambda bill: bill.total),
     "a mapping": (f'{{"by_name":{{"a":{LONG}}}}}', lambda bill: bill.by_name["a"]),
     "a dataclass": (f'{{"price":{{"amount":{LONG}}}}}', lambda bill: bill.price.amount),
+    "a dataclass with slots": (
+        f'{{"discount":{{"amount":{LONG}}}}}',
+        lambda bill: bill.discount.amount,
+    ),
     "a model of a list": (f'{{"amounts":[{LONG}]}}', lambda bill: bill.amounts.root[0]),
 }
 
