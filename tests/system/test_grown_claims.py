@@ -68,7 +68,7 @@ async def above_the_limit_a_person_approves(claim):
     await (await claim.submit(COSTLY)).photographed()
     await claim.awaits("approval")
     assert await claim.effects() == ["assess", "screen"]
-    await claim.answer("approval", answer={"limit": "50000.00"})
+    await claim.answer("approval", answer={"limit": {"amount": "50000.00", "currency": "EUR"}})
     await claim.ends("Processed")
 
 
