@@ -55,10 +55,12 @@ async def test_the_walk_through_works_as_written_beside_busy_loops(start_runner,
         runner = await start_runner()
         await runner.until_it_says("Ctrl-C stops everything")
         listening = asyncio.create_task(runner.listen())
-        await follow(ROOT / "README.md", runner.ports.http_port, cwd=ROOT)
+        try:
+            await follow(ROOT / "README.md", runner.ports.http_port, cwd=ROOT)
+        finally:  # whoever cleans up reads the output too
+            runner.process.terminate()
+            await listening
         assert "ended unexpectedly" not in runner.output
-        runner.process.terminate()
-        await listening
     assert await runner.process.wait() == 0, runner.output
 
 
