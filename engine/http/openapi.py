@@ -193,8 +193,8 @@ class _Described(GenerateJsonSchema):
         model: type[BaseModel] = schema["cls"]
         fields = described.get("properties", {})
         for name, text in _docstrings(model):
-            field = model.model_fields.get(name)
-            alias = (field and field.alias) or name
+            declared = model.model_fields.get(name)
+            alias = (declared and declared.alias) or name
             if alias in fields:
                 fields[alias] = {"description": text, **fields[alias]}
         return described

@@ -118,7 +118,7 @@ test("an axis says how many the tallest bars are, and how long the longest tread
   assert.deepEqual(axes([minute(0, 12, 0)]), [["12", "0"]]);
 });
 
-test("steps that are left out are told of", () => {
+test("steps that are left out are mentioned", () => {
   const minutes = [minute(1, 3, 1, took(1, 5, 5))];
   const said = text("console.charts.more-steps", { count: 1 });
   assert.ok(textOf(charts({ ...HOUR, minutes, moreSteps: true })).includes(said));

@@ -124,7 +124,7 @@ def exactly(count):
 
 
 async def test_a_count_that_ends_early_says_so(world):
-    """A hundred are counted of each queue; nobody is told of a hundred who has thousands."""
+    """A hundred are counted of each queue; a hundred does not stand for thousands."""
     for number in range(MAX_COUNTED):
         await world.keep(SUBMISSIONS, str(number).encode())
     assert await world.service.count() == {SUBMISSIONS: exactly(MAX_COUNTED)}

@@ -144,7 +144,7 @@ def test_every_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("pages", "asked"),
+    ("pages", "looks"),
     [
         ([[OTHER] * 500, [OTHER, ALERT]], 2),
         ([[OTHER] * 500, [OTHER, OLDER], [ALERT]], 2),
@@ -152,7 +152,7 @@ def test_every_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
     ],
     ids=["behind others", "not behind older ones", "among the first"],
 )
-def test_an_alert_is_found_among_many_others(pages, asked, monkeypatch):
+def test_an_alert_is_found_among_many_others(pages, looks, monkeypatch):
     """A storm of alerts may come meanwhile: it is looked for up to those that are older than its order."""
     states, seen = iter([ORDER, FAILED, FAILED, ORDER]), []
 
@@ -166,12 +166,12 @@ def test_an_alert_is_found_among_many_others(pages, asked, monkeypatch):
 
     api, _ = deployment(**PLACED | {"POST_resubmit": (202, {})})
     monkeypatch.setattr(api, "get", get)
-    if ALERT in [alert for page in pages[:asked] for alert in page]:
+    if ALERT in [alert for page in pages[:looks] for alert in page]:
         assert run(api)[-1].startswith("ok  resubmit")
     else:
         with pytest.raises(ApiError, match="alert: none of b01-x, still"):
             run(api)
-    assert len(seen) == asked
+    assert len(seen) == looks
 
 
 def _get(path, alerts, states):
