@@ -45,11 +45,6 @@ class Setup:
     sweep: float = 2.0
     relay: float = 2.0
     watch: float = 5.0
-    lists_due: int = 2
-    """How many lists of what is due are read in a bucket: of running orders, and of waiting ones.
-
-    What is recorded in `tools/bench/measured/` was counted with the first alone.
-    """
     limits: Limits = Limits()
 
 
@@ -104,6 +99,8 @@ class SimulatedProcess:
     refreshed_at: float = -REFRESH_INTERVAL
     reported_at: dict[str, float] = field(default_factory=dict)
     """When it reported the health of its agents last."""
+    written: dict[int, SimulatedOrder] = field(default_factory=dict)
+    """Orders as it wrote them last, until it decides on them."""
     waiting: defaultdict[int, list[Commit]] = field(default_factory=lambda: defaultdict(list))
     flushing: set[int] = field(default_factory=set)
 

@@ -56,6 +56,9 @@ SHAPE = 8
 FIRST_PAGE, PAGE = 100, 1000
 """Rows of a bucket that the first query of a look returns, and each that follows."""
 
+LISTS_DUE = 2
+"""Lists of what is due in a bucket: of running orders, and of those that wait for an answer."""
+
 LONGEST = 600.0
 """Seconds of virtual time after which a run is given up."""
 
@@ -163,14 +166,14 @@ class Simulation:
         self.env.process(again())
 
     def _sweep(self) -> Work:
-        lists = self.setup.lists_due * self.setup.buckets
+        lists = LISTS_DUE * self.setup.buckets
         yield from self._request("table_agenda_queries", times=lists)
         yield from self._request("table_writes", entities=1)
 
     def _watch(self) -> Work:
-        """Look for what waits and for what is overdue, at the agents' health, and at the last sweep."""
-        lists = (1 + self.setup.lists_due) * self.setup.buckets
-        yield from self._request("table_agenda_queries", times=lists + 1)
+        """Look for what waits, is overdue or on hold, at agents' health, at conditions, and at the last sweep."""
+        lists = (2 + LISTS_DUE) * self.setup.buckets
+        yield from self._request("table_agenda_queries", times=lists + 2)
         yield from self._request("table_point_reads")
 
     # The functions
@@ -268,17 +271,20 @@ class Simulation:
         yield from self._request("table_agenda_queries", times=queries)
 
     def _apply(self, process: SimulatedProcess, number: int, decide: Decide) -> Work:
-        """Change the order as is decided on what is read; anew if others were first."""
+        """Change the order as is decided on what the process wrote last, or on what is read; anew if others were first."""
         known, after = None, None
         while not (known and after and (yield from self._change(process, number, known, after))):
-            known = yield from self._load(process, number)
-            after = decide(known)
+            known = process.written.pop(number, None)
+            after = known and decide(known)
+            if after is None:
+                known = yield from self._load(number)
+                after = decide(known)
             if after is None:
                 return
         for step in sorted(after.running.keys() - known.running.keys()):  # the same in each run
             yield from self._send(f"{self._steps[step].capability}-requests", (number, step))
 
-    def _load(self, process: SimulatedProcess, number: int) -> Work:
+    def _load(self, number: int) -> Work:
         yield from self._request("table_loads")
         self.counts["table_entities_read"] += 2
         return self._orders[number]
@@ -319,7 +325,10 @@ class Simulation:
         if bucket not in process.flushing:
             process.flushing.add(bucket)
             self.env.process(self._flush_all(process, bucket))
-        return (yield ended)
+        written = yield ended
+        if written:
+            process.written[number] = after
+        return written
 
     def _flush_all(self, process: SimulatedProcess, bucket: int) -> Work:
         while waiting := process.waiting[bucket]:

@@ -11,7 +11,7 @@ from development.servicebus_config import ROOT
 RECORDED = [
     json.loads(path.read_text()) for path in sorted((ROOT / "tools/bench/measured").glob("*.json"))
 ]
-"""Lines of `make bench`; docs/scale.md says with which commands they were made."""
+"""Lines of `make bench`; docs/cost.md says with which commands they were made."""
 COMPARED = (
     "table_transactions",
     "table_writes",
@@ -27,8 +27,6 @@ COMPARED = (
 """What the model of `tools/bench/simulation.py` says of an order."""
 
 WITHIN = 0.1
-LISTS_RECORDED = 1
-"""What was recorded read one list of what is due: no order could wait for an answer yet."""
 RATE, SECONDS = 4.0, 30.0
 UNLIMITED = Limits(
     bus_credits=1e9, account_requests=1e9, partition_entities=1e9, queue_messages=1e9
@@ -55,9 +53,7 @@ def simulated(variant="shop", **changes):
 def test_the_model_agrees_with_what_was_counted(line, per_function):
     """Requests to tables, rows, messages and looks for each order, within a tenth."""
     counted = counts_of(line, per_function)
-    found = simulated(
-        line["variant"], process_per_function=per_function, lists_due=LISTS_RECORDED
-    ).per_order()
+    found = simulated(line["variant"], process_per_function=per_function).per_order()
     assert counted["orders"] == RATE * SECONDS
     assert {name: found[name] for name in COMPARED} == pytest.approx(
         {name: counted[name] for name in COMPARED}, rel=WITHIN
