@@ -9,7 +9,17 @@ from datetime import timedelta
 import pytest
 from pydantic import TypeAdapter
 
-from bench.prices import LIST, PRICES, SECONDS, Deployed, idle, written
+from bench.counted import measured
+from bench.prices import (
+    COUNTED_AT_A_RATE,
+    LIST,
+    PRICES,
+    SECONDS,
+    Deployed,
+    idle,
+    of_an_order,
+    written,
+)
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
 from development import parameters
@@ -24,6 +34,7 @@ DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
 DECISIONS = (ROOT / "docs/decisions.md").read_text()
+COST = (ROOT / "docs/cost.md").read_text()
 SCALE = (ROOT / "docs/scale.md").read_text()
 DURABLE = (ROOT / "docs/durable.md").read_text()
 HOST = json.loads((ROOT / "host.json").read_text())
@@ -140,7 +151,7 @@ def test_what_the_page_about_disasters_switches_is_there(functions):
 
 def test_what_the_page_says_of_costs_is_computed_from_prices_and_counts():
     """By the script, so that neither another price nor another count is forgotten there; each price has a source."""
-    assert written(DEPLOY) == DEPLOY, "make prices ARGS=--write"
+    assert written(COST) == COST, "make prices ARGS=--write"
     assert re.fullmatch(r"20\d\d-[01]\d", LIST["published"])
     assert all(
         price["source"].startswith("https://azure.microsoft.com/") for price in PRICES.values()
@@ -194,10 +205,15 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
         places=len(test.properties["Locations"]),
         test_seconds=test.properties["Frequency"],
     )
-    assert (
-        f"An idle system costs about ${sum(line.dollars for line in idle(deployed)):.0f} a month"
-        in README
-    )
+    month = f"idle system costs about ${sum(line.dollars for line in idle(deployed)):.0f} a month"
+    assert month in README
+    assert month in DEPLOY
+
+
+def test_the_price_of_an_order_is_that_of_the_page():
+    """Rounded, in the README."""
+    least, most = of_an_order(measured("shop", "each"), *COUNTED_AT_A_RATE).values()
+    assert f"[${least:.4f} to ${most:.3f}](docs/cost.md)" in " ".join(README.split())
 
 
 def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():
@@ -233,23 +249,12 @@ def number(cell):
     return float(re.match(r"[\d,.]+", cell)[0].replace(",", ""))  # type: ignore[index]
 
 
-def test_what_the_page_about_scale_says_of_an_order_was_measured():
-    """Each number is that of the line of the benchmark which is kept."""
-    line = json.loads((ROOT / "tools/bench/measured/shop.json").read_text())
-    counted = rows(SCALE, "an order of the shop")
-    assert len(counted) > 8
-    for what, one, per_function in counted:
-        (name,) = re.findall(r"`(\w+)`", what)
-        for cell, figures in ((one, line), (per_function, line["each"])):
-            assert number(cell) == round(figures[f"latency_{name}"], 1), name
-
-
 def test_orders_per_second_follow_from_what_an_order_takes():
     """Each part takes so much in a second, of which an order takes so much."""
     parts = rows(SCALE, "part")
     assert parts
-    for name, takes, of_an_order, orders, _ in parts:
-        assert number(orders) == pytest.approx(number(takes) / number(of_an_order), rel=0.02), name
+    for name, takes, taken, orders, _ in parts:
+        assert number(orders) == pytest.approx(number(takes) / number(taken), rel=0.02), name
 
 
 def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says():

@@ -1,13 +1,13 @@
 """What an order costs, counted in the clients' pipelines: so that it cannot creep up unnoticed."""
 
-import math
 import os
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from math import ceil
 
 import pytest
 
+from bench.cost import IDLE_WRITES_PER_SECOND, Cost
 from bench.counters import totals
 from bench.driver import running
 
@@ -22,45 +22,17 @@ WITHOUT_POLLS = {"SCHEDULER_POLL_SCHEDULE": "0 0 0 1 1 *"}
 PER_FUNCTION = os.environ.get("LOCAL_FUNCTION_PROCESSES") == "each"
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What an order of so many steps, one after the other, costs at most."""
-
-    steps: int
-
-    @property
-    def transactions(self):
-        """Submitted, claimed, and one for each reply."""
-        return 2 + self.steps
-
-    @property
-    def entities(self):
-        """Order, state, history, work index; state, history and two of the work index each time; at the end one, and one lists it."""
-        return 4 + 4 * self.steps + 4
-
-    @property
-    def messages(self):
-        """Wake-up, requests, replies."""
-        return 1 + 2 * self.steps
-
-    @property
-    def reads(self):
-        """A process reads no order that it has written: with one for each function, those of claims and of replies do."""
-        return 2 if PER_FUNCTION else 0
-
-
-ONE_STEP = Cost(1)
+ONE_STEP = Cost(steps=1, process_per_function=PER_FUNCTION)
 FOUND_BY_POLLS = 1 if PER_FUNCTION else 0.3
 """Of a burst the share that a poll claims, which has a process of its own: no room at first, or a late wake-up."""
 IN_VAIN = 1.3 if PER_FUNCTION else 1
 """Processes that look at the same moment take the same orders, and all but the first of them write in vain."""
-IN_DOUBT = 0.1 if PER_FUNCTION else 0
-"""Of orders that come one by one the share that waits once for a free slot: its process has not heard that it is."""
-WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
+WORKFLOWS = {
+    "payment-only": ONE_STEP,
+    "in-sequence": Cost(steps=3, process_per_function=PER_FUNCTION),
+}
 CHANCES = 3
 """How often it is measured: of a machine that stands still for longer than a client waits the client asks twice."""
-IDLE_WRITES_PER_SECOND = 3
-"""An agent's row, which takes the place of the one before, and every other second that of a sweep."""
 
 
 @pytest.fixture(scope="module")
@@ -135,16 +107,11 @@ async def _alone(driver, workflow):
     for order_id in driver.new_orders(ONE_BY_ONE):
         await driver.submit(order_id, workflow)
         assert await driver.wait_for([order_id], 1, 60)
-    counted = totals(driver.folder) - counts
-    idle = math.ceil(IDLE_WRITES_PER_SECOND * cost.steps * (time.monotonic() - began))
-    transactions, entities = cost.transactions * ONE_BY_ONE, cost.entities * ONE_BY_ONE
-    reads, messages = cost.reads * ONE_BY_ONE, cost.messages * ONE_BY_ONE
+    counted, seconds = totals(driver.folder) - counts, time.monotonic() - began
+    idle = ceil(IDLE_WRITES_PER_SECOND * cost.steps * seconds)
     return counted, {
-        "table_writes": (transactions, transactions + idle),
-        "table_entities": (entities, entities + idle),
-        "table_loads": (reads, (1 + IN_DOUBT) * reads),
+        **cost.limits(ONE_BY_ONE, seconds),
         "table_point_reads": (0, idle),  # the stall detector's look at the last sweep
-        "service_bus_messages": (messages, (1 + IN_DOUBT) * messages),
         "remote_calls": (cost.steps * ONE_BY_ONE, cost.steps * ONE_BY_ONE),
         "storage_queue_operations": (0, 0),
         "event_grid_operations": (0, 0),
@@ -160,7 +127,7 @@ async def _together(driver):
     driver.stack.resume_host()
     assert len(await driver.wait_for(orders, AT_ONCE, 120)) == AT_ONCE
     counted = totals(driver.folder) - counts
-    idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
+    idle = ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
     return counted, {
         "table_writes": (0, IN_VAIN * 1.5 * AT_ONCE + idle),
         "table_entities": (0, IN_VAIN * 1.1 * ONE_STEP.entities * AT_ONCE + idle),

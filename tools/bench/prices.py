@@ -1,7 +1,7 @@
-"""What a month costs, from counted operations and a dated price list: `make prices`.
+"""What orders, and a day and a month without orders cost, from counted operations and a dated price list: `make prices`.
 
-It prints the tables of docs/deploy.md; `--write` puts them there. Prices are in prices.json, the
-operations of an order in measured/shop.json, of an HTTP call in measured/concurrency.
+It prints the tables of docs/cost.md; `--write` puts them there. Prices are in prices.json, the
+operations of an order in measured/, of an HTTP call in measured/concurrency.
 """
 
 # ruff: noqa: RUF001 - a product is written with its sign
@@ -9,23 +9,29 @@ operations of an order in measured/shop.json, of an HTTP call in measured/concur
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.concurrency import chosen
+from bench.counted import columns, count_rows, measured, number, row
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs/deploy.md"
+PAGE = HERE.parents[1] / "docs/cost.md"
 LIST: Mapping[str, Any] = json.loads((HERE / "prices.json").read_text())
 PRICES: Mapping[str, Mapping[str, Any]] = LIST["prices"]
+PRICING = "https://azure.microsoft.com/pricing/details/"
+COUNTED_AT_A_RATE = "latency_", "latency_client_cpu_ms"
+"""How figures of orders at a fixed rate begin, and the name of their CPU."""
 BEGIN, END = "<!-- begin: make prices ARGS=--write, {} -->\n", "<!-- end: {} -->\n"
 
 HOURS = 730
 """Of a month, as Azure counts."""
 SECONDS = HOURS * 3600
 MINUTES = SECONDS / 60
+DAYS = HOURS / 24
 MILLION = 1_000_000
 ALL_USED = float("inf")
 """Of what is free, if the idle month uses it all."""
@@ -70,11 +76,20 @@ class Deployed:
         return self.sweeps + self.relays + self.polls + self.watches + self.notifies
 
     @property
-    def queries(self) -> int:
-        """Queries of tables a minute: one of a bucket, or several; see docs/architecture.md."""
-        swept, polled = self.sweeps * (2 * self.buckets + 2), self.polls * (3 * self.buckets + 2)
-        looked = self.watches * 26 + self.notifies
-        return swept + self.relays * self.buckets + polled + looked
+    def requests_of_run(self) -> Mapping[str, int]:
+        """Requests to tables of a run of each timer that finds nothing to do; a test counts them."""
+        return {
+            "sweeps": 2 * self.buckets + 1,
+            "relays": self.buckets,
+            "polls": self.buckets + 1,
+            "watches": 4 * self.buckets + 3,
+            "notifies": 1,
+        }
+
+    @property
+    def requests(self) -> int:
+        """Requests to tables a minute."""
+        return sum(getattr(self, timer) * each for timer, each in self.requests_of_run.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +110,23 @@ class BillLine:
         free = max(0, price.get("free", 0) - self.used)
         return float(max(0, self.units - free) * price["price"] / price["per"])
 
-    def row(self) -> str:
-        """Return it as a row of the table."""
+    @property
+    def cells(self) -> Sequence[str]:
+        """What it is, how much of it, its price, and the cost."""
         price = PRICES[self.price]
-        cost = f"${self.dollars:,.2f}" if self.dollars >= 0.005 else ""
         unit = f"${_plain(price['price'])} / {price['unit']}"
-        return f"| {self.what} | {self.usage} | {unit} | {cost} |"
+        return [self.what, self.usage, unit, _dollars(self.dollars)]
+
+    @property
+    def day(self) -> Sequence[str]:
+        """How many units a day has, and what they cost."""
+        units, is_rule = self.units / DAYS, PRICES[self.price]["unit"] == "rule"
+        many = f"{units:,.0f}" if units >= 10 else f"{units:.2f}"
+        return ["" if is_rule else many, _dollars(self.dollars / DAYS)]
+
+
+def _dollars(cost: float) -> str:
+    return f"${cost:,.2f}" if cost >= 0.005 else ""
 
 
 def _plain(price: float) -> str:
@@ -141,14 +167,14 @@ def _timers(deployed: Deployed) -> Sequence[BillLine]:
     # To get and to renew a lease is neither a write nor a read, but an "other" operation:
     # https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
-    queries, gb_s = deployed.queries * MINUTES, runs * LEAST_SECONDS * deployed.memory_gb
+    requests, gb_s = deployed.requests * MINUTES, runs * LEAST_SECONDS * deployed.memory_gb
     usage = f"sweeps, relay, polls, stall detector, notify: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
     time = f"at least {LEAST_SECONDS} s × {deployed.memory_gb:g} GB each = {gb_s:,.0f} GB-s; 100,000 free"
-    reads = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
+    reads = f"{deployed.buckets} buckets: {deployed.requests} a minute = {_millions(requests)}"
     return [
         BillLine("timers' executions", usage, "execution", runs),
         BillLine("timers' time", time, "gigabyte_second", gb_s),
-        BillLine("table queries", reads, "table_transaction", queries),
+        BillLine("requests to tables", reads, "table_transaction", requests),
         BillLine("lease", f"{deployed.sweeps} a minute = {sweeps:,.0f}", "blob_other", sweeps),
         _locks(deployed),
     ]
@@ -176,9 +202,9 @@ def _alerts(deployed: Deployed) -> Sequence[BillLine]:
 def _idle_log(deployed: Deployed) -> BillLine:
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
     log = (runs * RUN_KB + sweeps * LINE_KB) / MILLION
-    access = deployed.queries * MINUTES * ACCESS_KB / MILLION
+    access = deployed.requests * MINUTES * ACCESS_KB / MILLION
     own = f"{runs:,.0f} runs × {RUN_KB} KB, and a line for each sweep = {log:.1f} GB"
-    usage = f"{own}; access log, a KB for each query = {access:.1f} GB; 5 GB free"
+    usage = f"{own}; access log, a KB for each request = {access:.1f} GB; 5 GB free"
     return BillLine("log", usage, "log_gigabyte", log + access)
 
 
@@ -227,12 +253,6 @@ def _http_cpu_ms() -> float:
     lines = [json.loads(line) for line in text.splitlines()]
     at_once = chosen(lines)
     return next(float(line["cpu_ms"]) for line in lines if line["at_once"] == at_once)
-
-
-def measured() -> OrderUsage:
-    """Return what was measured of the shop at four orders a second."""
-    counted = json.loads((HERE / "measured/shop.json").read_text())["each"]
-    return OrderUsage.of(counted, "latency_", "latency_client_cpu_ms")
 
 
 def orders(order: OrderUsage, deployed: Deployed) -> Sequence[BillLine]:
@@ -293,28 +313,82 @@ def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[st
 
 
 def tables() -> Mapping[str, str]:
-    """Return both tables of the page, by name."""
-    deployed, order = Deployed(), measured()
-    of_idle, of_orders = idle(deployed), orders(order, deployed)
-    computing = [at_once(order, deployed), one_by_one(order, deployed)]
-    besides = sum(line.dollars for line in of_orders)
-    least, most = (besides + line.dollars for line in computing)
-    total = sum(line.dollars for line in of_idle)
-    return {
-        "idle": _table("a month", of_idle, f"about ${total:,.0f}"),
-        "orders": _table(
-            "a million orders", [*of_orders, *computing], f"${least:,.0f} to ${most:,.0f}"
-        ),
+    """Return the tables of the page, by name."""
+    deployed = Deployed()
+    rows = {
+        "order": _order(),
+        "idle": _idle(idle(deployed)),
+        "orders": _orders(deployed),
+        "prices": _prices(),
     }
+    return {name: "\n".join([*lines, ""]) for name, lines in rows.items()}
 
 
-def _table(head: str, lines: Sequence[BillLine], total: str) -> str:
-    rows = [
-        f"| | how much | price | {head} |",
-        "|---|---|---|---|",
-        *(line.row() for line in lines),
+def _order() -> Sequence[str]:
+    """Return what an order takes and costs, in each shape."""
+    figures = [measured(*column) for column in columns()]
+    usages = [OrderUsage.of(counted, *COUNTED_AT_A_RATE) for counted in figures]
+    dollars = [list(of_an_order(counted, *COUNTED_AT_A_RATE).values()) for counted in figures]
+    calls = f"CPU of {usages[0].http_calls:g} HTTP calls, ms"
+    return [
+        *count_rows(),
+        row(calls, (number(usage.http_calls * usage.http_cpu_ms) for usage in usages)),
+        row("price", (f"${least:.5f} to ${most:.5f}" for least, most in dollars)),
+        row("price of a million", (_from_to(*(MILLION * price for price in of)) for of in dollars)),
     ]
-    return "\n".join([*rows, f"| **together** | | | **{total}** |", ""])
+
+
+def _from_to(least: float, most: float) -> str:
+    return f"${least:,.0f} to ${most:,.0f}"
+
+
+def _idle(lines: Sequence[BillLine]) -> Sequence[str]:
+    """Return what a month and a day without orders take and cost."""
+    total = sum(line.dollars for line in lines)
+    together = ["", "", f"**about ${total:,.0f}**", "", f"**about ${total / DAYS:.2f}**"]
+    return [
+        row("", ["how much in a month", "price", "cost of a month", "a day", "cost of a day"]),
+        "|---|---|---|---|---|---|",
+        *(row(line.cells[0], [*line.cells[1:], *line.day]) for line in lines),
+        row("**together**", together),
+    ]
+
+
+def _orders(deployed: Deployed) -> Sequence[str]:
+    """Return what a million orders of the shop cost on Azure, where each function has processes of its own."""
+    order = OrderUsage.of(measured("shop", "each"), *COUNTED_AT_A_RATE)
+    lines = orders(order, deployed)
+    computing = [at_once(order, deployed), one_by_one(order, deployed)]
+    besides = sum(line.dollars for line in lines)
+    total = _from_to(*(besides + line.dollars for line in computing))
+    return [
+        row("", ["how much", "price", "a million orders"]),
+        "|---|---|---|---|",
+        *(row(line.cells[0], line.cells[1:]) for line in [*lines, *computing]),
+        row("**together**", ["", "", f"**{total}**"]),
+    ]
+
+
+def _prices() -> Sequence[str]:
+    """Return the list of prices."""
+    return [
+        f"{LIST['region']}, {LIST['currency']}, as published in {published()}:",
+        "",
+        row("price of", ["price", "free in a month", "source"]),
+        "|---|---|---|---|",
+        *(_price(price) for price in PRICES.values()),
+    ]
+
+
+def _price(price: Mapping[str, Any]) -> str:
+    unit, free = f"${_plain(price['price'])} / {price['unit']}", price.get("free")
+    page = price["source"].removeprefix(PRICING).strip("/")
+    return row(price["what"], [unit, f"{free:,}" if free else "", f"[{page}]({price['source']})"])
+
+
+def published() -> str:
+    """Return the month of the list in words."""
+    return f"{datetime.strptime(LIST['published'], '%Y-%m'):%B %Y}"  # noqa: DTZ007 - a month has no zone
 
 
 def written(text: str) -> str:
@@ -327,13 +401,12 @@ def written(text: str) -> str:
 
 
 @click.command(help=__doc__)
-@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/deploy.md.")
+@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/cost.md.")
 def main(*, to_be_written: bool) -> None:
     """Print the tables, or write them."""
     if to_be_written:
         PAGE.write_text(written(PAGE.read_text()))
         return
-    click.echo(f"{LIST['region']}, {LIST['currency']}, as published in {LIST['published']}")
     click.echo("\n".join(tables().values()))
 
 

@@ -1,0 +1,62 @@
+"""What an order may cost: tests hold the running system and the figures of the documents to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+IDLE_WRITES_PER_SECOND = 3
+"""For each agent, its row, which takes the place of the one before; and every other second that of a sweep."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cost:
+    """What an order of so many steps costs, if nothing fails and no other order shares its requests."""
+
+    steps: int
+    process_per_function: bool
+    pairs: int = 0
+    """Pairs of steps that run at the same time. The others run one after the other."""
+
+    @property
+    def transactions(self) -> int:
+        """Submitted, claimed, and one for each reply."""
+        return 2 + self.steps
+
+    @property
+    def entities(self) -> int:
+        """Order, state, history, work index; state, history and two of the work index each time; at the end one, and one lists it."""
+        # The first reply of a pair moves one row of the work index: the other step still runs.
+        return 4 + 4 * self.steps + 4 - self.pairs
+
+    @property
+    def messages(self) -> int:
+        """Wake-up, requests, replies."""
+        return 1 + 2 * self.steps
+
+    @property
+    def reads(self) -> int:
+        """A process loads no order that it wrote last: with one for each function, claims and replies load."""
+        return 1 + self.steps if self.process_per_function else 0
+
+    def limits(self, orders: int, seconds: float) -> Mapping[str, tuple[float, float]]:
+        """Return the least and the most of each count for so many orders in so many seconds."""
+        idle = ceil(IDLE_WRITES_PER_SECOND * self.steps * seconds)
+        # The replies of a pair may meet. Then the later one writes in vain, and loads.
+        met = self.pairs * orders
+        # A slot that its process does not know to be free: such orders wait once.
+        again = 1.1 if self.process_per_function else 1
+        least = {
+            "table_writes": self.transactions * orders,
+            "table_entities": self.entities * orders,
+            "table_loads": self.reads * orders,
+            "service_bus_messages": self.messages * orders,
+        }
+        return {
+            "table_writes": (least["table_writes"], least["table_writes"] + met + idle),
+            "table_entities": (least["table_entities"], least["table_entities"] + 4 * met + idle),
+            "table_loads": (least["table_loads"], again * least["table_loads"] + met),
+            "service_bus_messages": (
+                least["service_bus_messages"],
+                again * least["service_bus_messages"],
+            ),
+        }
