@@ -14,6 +14,7 @@ import click
 
 from bench import phases
 from bench.beside import NoFiguresError, alternating
+from bench.counted import counts_of, number
 from bench.driver import Driver, running
 from bench.legend import LEGEND
 from bench.phases import Result
@@ -219,6 +220,7 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
         result |= await phases.latency(driver, options.rate, options.seconds)
         result["latency_order_usd"] = of_an_order(result, "latency_", "latency_client_cpu_ms")
         say(f"{shape}, latency: p50 {result['p50_ms']} ms, p99 {result['p99_ms']} ms")
+        say(_counts_text(result, "latency_"))
     if "throughput" in options.phases:
         say(f"{shape}, throughput: {options.orders} orders")
         result |= await phases.throughput(driver, options.orders, options.max_s)
@@ -226,6 +228,7 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
         say(
             f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed"
         )
+        say(_counts_text(result, ""))
         say(f"{shape}, throughput: {_cost_text(result['order_usd'])}")
         for fault in _why_not_valid(result):
             say(f"{shape}, not valid: {fault}")
@@ -248,6 +251,12 @@ async def _warm(options: Options, settings: Mapping[str, str]) -> AsyncIterator[
             say(f"stack is ready, hosts {[host.pid for host in driver.stack.hosts]}")
             await phases.warm_up(driver)
             yield driver
+
+
+def _counts_text(result: Result, prefix: str) -> str:
+    """Return what an order took: the figures whose names begin so."""
+    counts = counts_of(result, prefix).items()
+    return "\n".join(f"  {number(count):>7} {what}" for what, count in counts)
 
 
 def _cost_text(order_usd: Mapping[str, float]) -> str:
