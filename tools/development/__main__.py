@@ -39,6 +39,8 @@ Environment:
   HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
   LOCAL_FUNCTION_PROCESSES one
                             each: a process for the HTTP functions and one for every other, as in Flex Consumption
+  LOCAL_DEBUG_PORT          lets a debugger attach to the functions on this port; needs one host, and debugpy
+                            (pip install debugpy)
   OPERATOR_KEY              the operators' key (default: local-operator)
   Host__CORS                origins of other sites' pages that may call, such as http://localhost:5173, comma-separated
 Any setting of the app, such as STEP_TIMEOUT_SECONDS=8, replaces the embedded default; only the connections to the parts

@@ -150,6 +150,11 @@ class LocalCode(StackFaultCode):
         ("value", "choices"),
         "{place}={value} is not valid. Set {place} to one of: {choices}.",
     )
+    DEBUGGER_MISSING = (
+        "debugger-missing",
+        ("command",),
+        "{place} needs the package debugpy, which is not installed. Run: {command}",
+    )
     FUNCTION_UNKNOWN = (
         "function-unknown",
         ("functions",),

@@ -38,6 +38,10 @@ def main(
     Functions run in a worker process, which is replaced when it ends or when a function takes longer than
     functionTimeout. LOCAL_FUNCTION_PROCESSES=each (default: one) gives each group its own, as Flex Consumption does:
     the HTTP functions together, every other function by itself.
+
+    With LOCAL_DEBUG_PORT a debugger can attach to the worker process on that port of 127.0.0.1; it needs debugpy
+    (pip install debugpy), and one host with one worker process. AzureFunctionsJobHost__functionTimeout=23:59:59 lets a
+    function stand at a breakpoint for a day.
     """
     bypass_proxies()
     gc.disable()  # what is loaded stays: looking through it for garbage takes a fifth of the start

@@ -25,6 +25,7 @@ from azure.functions.meta import Datum
 
 from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.channel import ObjectChannel
+from functions_alone.host.debugger import listen_if_set
 from functions_alone.host.errors import HostError
 from functions_alone.host.http_answer import http_answer
 from functions_alone.host.index import (
@@ -92,6 +93,7 @@ async def _serve(app_dir: Path, only: frozenset[str] | None, connection: socket.
 
 def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple[bool, object]:
     try:
+        listen_if_set(os.environ)
         app = find_app(import_app(app_dir))
         functions = index_functions(app.get_functions(), AppSettings(values=os.environ), only)
     except HostError as error:
