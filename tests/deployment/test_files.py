@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 import jsonschema
@@ -265,3 +266,19 @@ def test_the_dev_container_has_what_the_three_ways_need():
         "Python",
         ".venv",
     )
+
+
+def test_the_editor_starts_modules_that_exist_and_attaches_to_this_machine():
+    """What it asks a person for is declared."""
+    launch = json.loads((ROOT / ".vscode/launch.json").read_text())
+    of_request = {"launch": [], "attach": []}
+    for configuration in launch["configurations"]:
+        of_request[configuration["request"]].append(configuration)
+    modules = [configuration["module"] for configuration in of_request["launch"]]
+    assert modules
+    assert [name for name in modules if not find_spec(name)] == []
+    assert {configuration["connect"]["host"] for configuration in of_request["attach"]} == {
+        "127.0.0.1"
+    }
+    asked = set(re.findall(r"[$]{input:(\w+)}", json.dumps(launch["configurations"])))
+    assert asked == {given["id"] for given in launch["inputs"]}
