@@ -40,6 +40,7 @@ SLICES: Mapping[str, Sequence[str]] = {
     "businesses": (
         "samples/claims_with_approvals",
         "tests/deployment",
+        "tests/repository/test_public_api.py",
         "tests/system/test_check.py",
         "tests/system/test_generated_client.py",
         "tests/system/test_grown_claims.py",
