@@ -92,6 +92,16 @@ class DevelopmentCode(StackFaultCode):
         ("output",),
         "{place} ended while it worked. Repair what it reports:\n{output}",
     )
+    TAG_DIFFERS = (
+        "tag-differs",
+        ("expected",),
+        "The tag {place} does not fit the version in pyproject.toml. Release it as {expected}, or change the version.",
+    )
+    NOTES_MISSING = (
+        "notes-missing",
+        ("version",),
+        "{place} has no entries for {version}. Write them below a heading `## {version}`.",
+    )
     COMMIT_UNKNOWN = (
         "commit-unknown",
         ("output",),
