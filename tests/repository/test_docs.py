@@ -13,7 +13,8 @@ from functions_alone.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OTHERS = [ROOT / name for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+PAGES = [README, *OTHERS, *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
 PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
@@ -109,6 +110,18 @@ def test_the_architecture_names_files_and_symbols_that_exist():
         symbols = {name for name in re.findall(r"`([^`]+)`", row) if not names_file(name)}
         parts = {part for symbol in symbols for part in symbol.split(".")}
         assert [part for part in parts if not re.search(rf"\b{part}\b", code)] == [], row
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "CONTRIBUTING.md"])
+def test_a_page_for_contributors_names_places_and_commands_that_exist(name):
+    """Each file or folder with a path, and each target of `make`."""
+    text = (ROOT / name).read_text()
+    named = [place for place in files_in(text) if "/" in place]
+    assert named
+    assert [place for place in named if not (ROOT / place).exists()] == []
+    targets = set(re.findall(r"^([\w ]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = {target for line in targets for target in line.split()}
+    assert {command.split()[1] for command in re.findall(r"`(make \w[^`]*)`", text)} <= known
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
