@@ -60,10 +60,8 @@ async def warm(folder, settings):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "workflow",
-    ["in-sequence", pytest.param("payment-only", marks=pytest.mark.process_per_function)],
-)
+@pytest.mark.process_per_function
+@pytest.mark.parametrize("workflow", WORKFLOWS)
 async def test_an_order_costs_a_transaction_for_every_step_and_two_more(one_by_one, workflow):
     """One by one nothing can be shared; what the own process has written is read by nobody."""
     assert not await _too_much(_alone, one_by_one, workflow)
