@@ -7,9 +7,9 @@ from engine.domain.submitted_order import OnFailure
 
 ON_FAILURE = {
     OnFailure.ERROR: "",
-    OnFailure.UNDO: "fails: all is undone",
-    OnFailure.COOLDOWN: "fails: cools down",
-    OnFailure.CONTINUE: "fails: goes on without it",
+    OnFailure.UNDO: "on failure: undo the order",
+    OnFailure.COOLDOWN: "on failure: cool down",
+    OnFailure.CONTINUE: "on failure: continue without it",
 }
 
 
@@ -31,7 +31,7 @@ WHOLE_DAYS = ", 0:00:00"
 def _words(step: StepDefinition) -> Iterator[str]:
     yield f"<b>{step.name}</b>"
     if step.is_external:
-        yield f"answered from outside within {str(step.timeout).removesuffix(WHOLE_DAYS)}"
+        yield f"external event within {str(step.timeout).removesuffix(WHOLE_DAYS)}"
     else:
         yield f"{step.capability}: {step.operation}"
     if step.compensation:

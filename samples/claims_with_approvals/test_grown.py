@@ -59,7 +59,7 @@ def test_a_customer_who_says_nothing_is_reminded_twice() -> None:
     environment.answer(slow, "photographs", PICTURES)
     environment.advance(days=2)
     assert (slow.state, silent.outcome) == ("Processed", "undone")
-    requests = [text for text in silent.history if "the answer to photographs is awaited" in text]
+    requests = [text for text in silent.history if "photographs waits for" in text]
     assert len(requests) == 3
     assert environment.effects("assessor", silent) == []
 

@@ -184,7 +184,7 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     assert (order.failures, step.counts.failures) == (0, 0)
     assert step.state == Deferred(NOW + PAUSE)
     assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=NOW + WITHIN)
-    expected = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
+    expected = "payment accepted payment; it is polled again at 2026-01-31 08:16:00"
     assert in_words(change.entry.events).startswith(expected)
     assert change.entry.events[0].attempt == step.counts.attempts
 
@@ -359,7 +359,7 @@ def test_it_is_explained():
     """Who accepted what, until when it may take, and when it is asked again."""
     explanation = explain(accepted(claimed(), NOW).after, [], acting_rules, NOW)
     accepted_it = "payment, which accepted payment and may take until 2026-01-31 10:15:00 UTC"
-    assert f"to ask again {accepted_it}" in explanation.waiting_for
+    assert f"to poll {accepted_it}" in explanation.waiting_for
     assert explanation.next_at == NOW + PAUSE
 
 

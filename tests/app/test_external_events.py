@@ -18,7 +18,7 @@ from engine.declarations.workflow import (
     Workflows,
 )
 from engine.domain import work_index
-from engine.domain.causes import Code
+from engine.domain.causes import Cause, Code, step_failed
 from engine.domain.effects import NothingSent
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.orders import InError, Pending, Processing
@@ -38,6 +38,8 @@ from engine.domain.work_index import WorkItemKind
 from engine.features.external_events import decide
 from engine.features.external_events.actions import extend_deadline
 from engine.features.external_events.decide import ExternalEvent
+from engine.words.catalogue import text
+from engine.words.causes import words_of
 from engine.workflow import CONTINUE, UNDO, Model, Personal, Workflow, application
 from engine.workflow.drawing import mermaid
 from operations.api.explain import explain
@@ -137,7 +139,8 @@ def test_a_missing_answer_is_requested_again_and_at_last_given_up():
     assert environment.effects("office") == ["check"]
     environment.advance(days=5, minutes=1)
     assert (order.outcome, environment.effects("office")) == ("undone", ["check", "uncheck"])
-    assert order.reason == "pictures: nobody has answered pictures in time, 3 times asked"
+    missing = Cause(Code.EXTERNAL_EVENT_MISSING, {"step": "pictures", "failures": 3})
+    assert order.reason == words_of(step_failed("pictures", missing))
     assert not [event for event in environment.alerts() if event.type == STALLED]
 
 
@@ -213,7 +216,7 @@ def test_what_is_awaited_is_withdrawn_when_another_step_fails():
     order = environment.submit(ADA)
     assert (order.state, order.outcome) == ("Error", "undone")
     assert order.steps["pictures"] == "NotStarted"
-    assert any("pictures is awaited no longer" in line for line in order.history)
+    assert any(text("history.request-cancelled", step="pictures") in line for line in order.history)
     with is_refused(Code.EVENT_DURING_UNDO):
         environment.answer(order, "pictures", SENT)
 
@@ -493,7 +496,7 @@ def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     until = order.step("first").complete_by
     assert (explanation.next_actor, explanation.next_at) == (Actor.AGENT, until)
     assert explanation.if_nothing_happens.startswith(
-        f"From {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC on"
+        f"From {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC"
     )
 
 
@@ -627,7 +630,9 @@ def test_an_order_goes_on_without_an_answer_that_is_refused_or_never_comes():
     environment.answer(order, "pictures", refusal="there is no damage")
     environment.answer(order, "pictures", refusal="there is no damage")
     assert (order.state, order.steps["pictures"]) == ("Processed", "Skipped")
-    assert any("the order goes on without pictures" in line for line in order.history)
+    assert any(
+        text("history.optional-step-failed", step="pictures") in line for line in order.history
+    )
     environment.advance(days=10, minutes=1)
     assert (other.state, other.steps["pictures"]) == ("Processed", "Skipped")
     with is_refused(Code.EVENT_AFTER_SKIP, step="pictures"):
@@ -702,15 +707,15 @@ def test_it_is_explained_what_is_awaited_until_when_and_what_comes_then():
     """And the list of what waits begins with the first that is due."""
     environment, order = begun()
     explanation = environment._world.run(environment._world.operations.orders.explain(order.id))
-    request = "pictures (The customer sends pictures), time 1 of 3 that it is asked"
-    assert explanation.waiting_for == f"an answer from outside to {request}"
+    request = "pictures (The customer sends pictures), request 1 of 3"
+    assert explanation.waiting_for == f"an external event for {request}"
     assert (explanation.next_actor, explanation.next_at) == ("outside", environment.now + 5 * DAYS)
-    assert "the supervisor's sweep finds it" in explanation.if_nothing_happens
+    assert "the supervisor's sweep finds the order" in explanation.if_nothing_happens
     environment.act(order, "hold")
     explanation = environment._world.run(environment._world.operations.orders.explain(order.id))
     assert (explanation.next_actor, explanation.if_nothing_happens) == (
         "operator",
-        "It stays as it is.",
+        text("explain.stays"),
     )
 
 
@@ -776,7 +781,7 @@ def test_the_engine_refuses_a_wait_without_time_or_answer_and_an_agent_of_that_n
     pivot = WorkflowDefinition(name="x", version=1, steps=(replace(definition, pivot=True),))
     assert list(pivot.faults(())) == [Fault(FaultCode.EXTERNAL_AS_PIVOT, "step pictures")]
     assert definition.fingerprint == replace(definition, read_answer=dict).fingerprint
-    assert "answered from outside within 5 days" in mermaid(ASKING.workflows.latest("asking"))
+    assert "external event within 5 days" in mermaid(ASKING.workflows.latest("asking"))
     agent = replace(ASKING.agents[0], offers=EXTERNAL_PARTY)
     with pytest.raises(DeclarationError) as found:
         replace(ASKING, agents=(agent,)).check([agent])
@@ -819,5 +824,8 @@ async def test_an_answer_over_http_is_taken_or_refused_with_the_reason():
     assert await call(answer=urls) == (200, {**known, "status": "recorded"}, None)
     assert await call(answer=urls) == (200, {**known, "status": "known"}, None)
     status, problem, _ = await call(answer={"urls": []})
-    assert (status, problem["detail"]) == (409, "pictures was answered already")
+    assert (status, problem["detail"]) == (
+        409,
+        words_of(Cause(Code.EVENT_AFTER_COMPLETION, {"step": "pictures"})),
+    )
     assert (await call(answer={"urls": ["x" * 300_000]}))[0] == 400

@@ -68,7 +68,7 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
         again = REMEMBERS.claim(resubmit(order, REQUEST, NOW).after, NOW)
         request = request_in(again)
         assert (request.idempotency_key, request.attempt) == (f"{KEY}:{number}", number + 1)
-        assert f"payment attempt {number + 1} of round {number + 1} started" in in_words(
+        assert f"payment attempt {number + 1} (key generation {number + 1}) started" in in_words(
             again.entry.events
         )
         step = again.after.step("payment")

@@ -8,8 +8,9 @@ from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 
 from engine.alerts import events as alerts
-from engine.domain.causes import Code
+from engine.domain.causes import Cause, Code
 from engine.domain.errors import UnknownOrderError
+from engine.domain.events import StepStarted
 from engine.domain.keys import bucket_of
 from engine.features.external_events.notifications import EVENT_AWAITED, EVENT_REMINDED, NEWS
 from engine.storage import outbox
@@ -17,7 +18,7 @@ from engine.storage.alert_log import AlertLog
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, state_key
 from engine.storage.tables import Replace
-from engine.words.history import in_words
+from engine.words.causes import words_of
 from operations.alerts.triggers import alert_functions
 from operations.api.external_events import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
@@ -112,7 +113,7 @@ def test_the_sender_gets_the_link_with_every_notice():
     entry = next(
         entry
         for entry in environment._world.run(environment._world.engine.store.history(order.id))
-        if "awaited" in in_words(entry.events)
+        if any(isinstance(event, StepStarted) and event.is_external for event in entry.events)
     )
     notices = [
         json.loads(notice.body)
@@ -229,7 +230,10 @@ def test_operators_read_the_question_without_personal_data():
     assert shown.why_closed is None
     environment.answer(order, "pictures", SENT)
     shown = question(environment, order, "pictures")
-    assert (shown.why_closed, shown.until) == ("pictures was answered already", None)
+    assert (shown.why_closed, shown.until) == (
+        words_of(Cause(Code.EVENT_AFTER_COMPLETION, {"step": "pictures"})),
+        None,
+    )
 
 
 def test_a_question_that_cannot_be_made_yet_is_null():

@@ -49,11 +49,11 @@ def test_an_order_goes_on_without_a_step_that_failed_for_good(answered):
         case.refused("points", "no such member")
         assert case.last_entry == (
             "step-failed",
-            "points: no such member; the order goes on without points; mail attempt 1 started",
+            "points: no such member; the order continues without points; mail attempt 1 started",
         )
     else:
         case.give_up()
-        assert case.last_entry[1].endswith("; the order goes on without points")
+        assert case.last_entry[1].endswith("; the order continues without points")
         case.claim()
     assert case.states == {"pay": "Completed", "points": "Skipped", "mail": "Running"}
     case.done("mail")
@@ -107,7 +107,7 @@ def test_nothing_goes_on_without_a_step_once_the_order_goes_back():
     """A step that is refused then is undone like any other that was tried."""
     case = Case(*BUYING).claim().done("pay")
     case.took(cancel(case.order, BY_GRACE, case.now)).refused("points")
-    assert "goes on without" not in in_words(case.changes[-1].entry.events)
+    assert "continues without" not in in_words(case.changes[-1].entry.events)
     assert "points" in undo_requested(case)
 
 
@@ -286,7 +286,7 @@ def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
         "mail": "Failed",
     }
     assert any(
-        "points: no such member; the order goes on without points" in h for h in order.history
+        "points: no such member; the order continues without points" in h for h in order.history
     )
     with is_refused(Code.PIVOT_PASSED, steps=["ship"]):
         environment.act(order, "cancel")
@@ -371,4 +371,4 @@ def test_the_drawing_says_both():
     def ship(purchase: Purchase) -> Purchase:
         return purchase
 
-    assert "<br/>point of no return<br/>fails: goes on without it" in drawn.mermaid()
+    assert "<br/>point of no return<br/>on failure: continue without it" in drawn.mermaid()

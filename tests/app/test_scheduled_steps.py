@@ -82,9 +82,9 @@ def test_history_and_explanation_say_what_is_waited_for():
     at = "2026-02-01 08:15:00 UTC"
     assert case.last_entry == (
         "waits",
-        f"pay completed by attempt 1; ship begins at {at}: tomorrow; waits until {at}",
+        f"pay completed by attempt 1; ship starts at {at}: tomorrow; waits until {at}",
     )
-    assert f"from {at} on: ship attempt 1 started" in case.explained()
+    assert f"at {at} or later: ship attempt 1 started" in case.explained()
 
 
 @pytest.mark.proves("SCH-15")
@@ -93,7 +93,7 @@ def test_a_time_that_has_come_is_no_wait(when):
     """Nor is none."""
     case = Case(PAY, replace(SHIP, start_at=named(lambda: when))).claim().done("pay")
     assert case.states["ship"] == "Running"
-    assert "begins at" not in case.last_entry[1]
+    assert "starts at" not in case.last_entry[1]
 
 
 @pytest.mark.proves("SCH-15")

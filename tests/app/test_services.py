@@ -145,7 +145,7 @@ async def conflicts(*_):
 OF_A_NEWER_VERSION = {
     "product": ("TEA-SENCHA", "TEA-NEW", "there is no product TEA-NEW"),
     "workflow": ("payment-only", "new-workflow", "there is no workflow new-workflow"),
-    "bucket": (ORDER_ID, ORDER_ID.replace("b03", "b12"), "orderId: the bucket"),
+    "bucket": (ORDER_ID, ORDER_ID.replace("b03", "b12"), "orderId: unknown bucket"),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
 from engine.decisions.lists import summary
+from engine.decisions.operator_actions import BY_NAME
 from engine.decisions.transitions import HistoryEntry, Note, OperatorEvent
 from engine.domain import exact_json
 from engine.domain import statuses as life
@@ -35,7 +36,6 @@ from engine.domain.orders import Pending
 from engine.domain.states import BackingOff, UndoPending
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
-from tests.support.acting import refusal as why_not
 from tests.support.builders import (
     NOW,
     ORDER_ID,
@@ -239,30 +239,30 @@ def test_an_alert_says_what_is_still_to_be_undone():
     [
         (
             orders.processed(),
-            "the order is Processed: what takes it back is a workflow of its own, such as `return`",
-            "the order is Processed: only one in Error can be resubmitted",
+            Cause(Code.PROCESSED_ALREADY),
+            Cause(Code.NOT_IN_ERROR, {"action": "resubmit", "state": "Processed"}),
         ),
         (
             orders.in_error(outcome=Outcome.UNDONE),
-            "the order is Undone already",
-            "the order is Undone: there is nothing to go on with",
+            Cause(Code.UNDONE_ALREADY),
+            Cause(Code.NOTHING_TO_RESUME),
         ),
         (
             orders.in_error(outcome=Outcome.UNDO_INCOMPLETE),
-            "the order is being undone already: a resubmit lets the undo go on",
-            "",
+            Cause(Code.UNDO_REQUESTED_ALREADY, {"has_stopped": True}),
+            None,
         ),
         (
             orders.processing(orders.undoing(steps=[steps.undo_pending()])),
-            "the order is being undone already",
-            "the order is Processing: only one in Error can be resubmitted",
+            Cause(Code.UNDO_REQUESTED_ALREADY, {"has_stopped": False}),
+            Cause(Code.NOT_IN_ERROR, {"action": "resubmit", "state": "Processing"}),
         ),
-        (orders.in_error(), "", ""),
+        (orders.in_error(), None, None),
     ],
 )
 def test_a_refusal_says_why(order, cancel, mend):
-    """In the words that an operator reads."""
-    refusals = (why_not(name, order, NOW) for name in ("cancel", "resubmit"))
+    """With a cause that has a text."""
+    refusals = (BY_NAME[name].why_not(order, NOW) for name in ("cancel", "resubmit"))
     assert tuple(refusals) == (cancel, mend)
 
 

@@ -22,7 +22,7 @@ LIVE, SIMULATED, HOSTS, WORDS = (
     "/api/operator/vocabulary",
 )
 LONGEST_SECONDS = 120
-END = "All is done"
+END = "All orders are done"
 
 
 class Recorder:

@@ -10,6 +10,9 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.transitions import HistoryEntry, Transition
+from engine.domain.causes import Cause, Code
+from engine.words.catalogue import text
+from engine.words.causes import words_of
 from functions_alone.tests.support.waiting import eventually
 from tests.support.apps import app
 from tests.support.builders import orders, some, steps
@@ -143,7 +146,8 @@ async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
     options = ("--cause", cause, "--until", (datetime.now(UTC) - timedelta(seconds=30)).isoformat())
     code, out, _ = await operator.run("bulk", "skip", *options, "--go", *SIGNED)
     assert code == 1  # it was refused for some
-    assert f"{needed[0]}: capture cannot be done without what payment answers" in out
+    why = Cause(Code.RESULT_NEEDED, {"needed": {"payment": ["capture"]}})
+    assert f"{needed[0]}: {words_of(why)}" in out
     assert "3 done, 2 refused, 0 changed" in out
     code, out, _ = await operator.run("bulk", "cancel", *options, "--go", *SIGNED)
     assert "2 done, 0 refused, 0 changed" in out
@@ -156,7 +160,7 @@ async def test_a_bulk_action_may_not_reach_into_the_present(client):
     """An order that fails again after it was touched would be meant once more."""
     body = {"action": "resubmit", "operator": "grace", "note": "n", "dryRun": False}
     status, answer = await client.request("POST", "/api/operator/bulk", json=body)
-    assert (status, "a dry run says" in answer["faults"][0]) == (400, True)
+    assert (status, text("fault.until-missing") in answer["faults"][0]) == (400, True)
     body["until"] = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
     status, answer = await client.request("POST", "/api/operator/bulk", json=body)
-    assert (status, "a time that is over" in answer["faults"][0]) == (400, True)
+    assert (status, "until: " in answer["faults"][0]) == (400, True)

@@ -121,7 +121,7 @@ class ForAReminder(Waiting):
         await self.awaits("photographs", requests=2)
         await super().goes_on()
         details = [entry["detail"] for entry in (await self.look())["history"]]
-        assert sum("the answer to photographs is awaited" in detail for detail in details) == 2
+        assert sum("photographs waits for an external event" in detail for detail in details) == 2
 
 
 KINDS = (ForAnAnswer, ForADate, ForACooldown, ForTheBank, Held, ForAReminder)

@@ -5,6 +5,8 @@ from itertools import product
 import pytest
 
 from engine.concurrency import run_all
+from engine.domain.causes import Cause, Code
+from engine.words.causes import words_of
 from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, claims_and_recoveries_alternate, events
 from tests.support.failing import OPERATIONS, ended, fault, place, standing, steps_of
@@ -70,10 +72,7 @@ async def by_skip(client, operator, order_id, step):
     before = await client.order(order_id)
     refused = await operator.act("skip", order_id, step=step)
     if step not in UNNEEDED:
-        if (
-            f"cannot be done without what {step} answers" not in refused
-            or await client.order(order_id) != before
-        ):
+        if f"without the answer of {step}" not in refused or await client.order(order_id) != before:
             return f"not refused, or something changed: {refused}"
         return await by_resubmit(client, operator, order_id, step)
     if refused:
@@ -125,7 +124,8 @@ async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, st
     for way, order_id in ids.items():
         order = await ended(client, order_id)
         assert (order["outcome"], order["actions"]) == ("undo-incomplete", ["resubmit", "skip"])
-        assert "a resubmit lets the undo go on" in await operator.act("cancel", order_id)
+        stopped = Cause(Code.UNDO_REQUESTED_ALREADY, {"has_stopped": True})
+        assert words_of(stopped) in await operator.act("cancel", order_id)
         if way == "resubmit":
             await fault(client, "payment", "none", order_id, action="void")
         assert await operator.act(way, order_id) == ""
@@ -257,7 +257,8 @@ async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release
     assert steps_of(held) == DONE_BEFORE
     _, listed = await client.request("GET", "/api/operator/orders?state=Held&limit=500")
     assert order_id in [found["orderId"] for found in listed["orders"]]
-    assert "holds the order already" in await operator.act("hold", order_id)
+    on_hold = words_of(Cause(Code.ON_HOLD_ALREADY, {"by": "grace"}))
+    assert on_hold in await operator.act("hold", order_id)
     assert await operator.act("expedite", order_id) == ""
     assert steps_of(await client.order(order_id)) == DONE_BEFORE
     assert await operator.act("release", order_id) == ""

@@ -11,6 +11,8 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.transitions import HistoryEntry, Transition
+from engine.domain.causes import Cause, Code
+from engine.words.causes import words_of
 from functions_alone.tests.support.waiting import eventually
 from shop.business import ORDER_1
 from tests.support.apps import app
@@ -248,7 +250,7 @@ async def test_several_workflows_and_versions_run_side_by_side(client, stack):
     order = await ended(client, gone)
     assert (order["processState"], order["reason"]) == (
         "Error",
-        "workflow order version 0 is not part of this app",
+        words_of(Cause(Code.WORKFLOW_RETIRED, {"workflow": "order", "version": 0})),
     )
 
 

@@ -13,6 +13,7 @@ from development.differential.courses import make
 from development.differential.differences import DIFFERENCES, MISSING, Difference
 from development.differential.side import decided
 from development.faults import DevelopmentCode
+from engine.words import catalogue
 from functions_alone.ports import StackError
 
 T1, T2, T3, T4 = (f"2026-01-31T08:15:0{second}+00:00" for second in range(1, 5))
@@ -212,7 +213,7 @@ def one(of="NotStarted", capability="pay", columns=(), **of_step):
 
 PENDING = {"ProcessState": "Pending"}
 FORGOTTEN = event("step-failed", step="a", reason=f"pay knows it only until {T1}")
-NO_AGENT = event("step-failed", step="a", reason="no agent here leads to psp")
+NO_AGENT = event("step-failed", step="a", reason="this app has no agent for psp")
 TO_UNDO = one("Undoing", columns={"Direction": "undo"})
 UNDONE = {"Direction": "undo", **PENDING}
 LISTED = {"UpdatedAt": T1, "WaitsSince": T1}
@@ -646,6 +647,17 @@ def test_an_unknown_commit_is_named():
         pass
     assert [fault.code for fault in error.value.faults] == [DevelopmentCode.COMMIT_UNKNOWN]
     assert CliRunner().invoke(main, ["--base", "0" * 40]).exit_code == 2
+
+
+def test_the_base_has_the_texts_of_this_tree_for_its_keys(tmp_path):
+    """A text that was only rewritten makes no difference; a key that is gone keeps its text."""
+    path = tmp_path / trees.WORDS
+    trees.share_words(tmp_path)  # a base from before the catalogue
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"cause.timed-out": "too late", "cause.gone": "gone"}), "utf-8")
+    trees.share_words(tmp_path)
+    texts = catalogue.texts()["cause.timed-out"]
+    assert json.loads(path.read_text("utf-8")) == {"cause.timed-out": texts, "cause.gone": "gone"}
 
 
 def test_an_entry_sees_the_order_before_the_move():

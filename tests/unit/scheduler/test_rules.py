@@ -139,8 +139,11 @@ def test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing
     note = scheduler.receive(claimed(), reply, NOW + seconds(1), agent="shipping")
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
-    assert "it came over the queue of shipping, but payment was asked" in in_words(
-        note.entry.events
+    (refused,) = note.entry.events
+    assert refused.cause.code == Code.REPLY_FROM_OTHER_AGENT
+    assert (refused.cause.facts["agent"], refused.cause.facts["expected"]) == (
+        "shipping",
+        "payment",
     )
     assert note.note_id != scheduler.receive(claimed(), reply, NOW, agent="inventory").note_id
 

@@ -17,6 +17,7 @@ from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import AgentHealth, AttemptFault
+from engine.words.causes import words_of
 from engine.words.history import in_words
 from operations.api.requests import OperatorRequest
 from supervisor.rules import FOUND_WITHIN, SupervisorRules
@@ -243,9 +244,9 @@ def test_an_attempt_that_no_agent_has_begun_is_not_charged():
     assert after.failures == 0
     assert step.state == Waiting(NOT_BEGUN, retry_by=now + TIMEOUT)
     assert step.counts == Counts(attempts=1, uncounted=1, unbegun=1)
-    why = "payment is not known to have begun it"
+    why = words_of(Cause(Code.NOT_BEGUN, {"agent": "payment"}))
     assert change.entry.event == "recovered"
-    assert in_words(change.entry.events) == f"payment attempt 1 came to nothing: {why}"
+    assert in_words(change.entry.events) == f"payment attempt 1 ended without a result: {why}"
     assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
 
 
@@ -394,8 +395,7 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
         Waiting(elsewhere, due),
     ]
     assert in_words(change.entry.events) == (
-        "s0 timed out, failure 1 of 3; "
-        "s1 attempt 1 came to nothing: shipping is not known to have begun it"
+        f"s0 timed out, failure 1 of 3; s1 attempt 1 ended without a result: {words_of(elsewhere)}"
     )
     (message,) = change.messages
     assert decode(OrderReady, message.body).steps == ("s0", "s1")

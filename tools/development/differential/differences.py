@@ -421,7 +421,7 @@ def _left_to_newer(case: Case) -> bool:
         {event["step"]: event["reason"] for event in _events(decision) if _gives_up(event)}
         for decision in case.decisions
     )
-    if new or not base or any("no agent here leads to" not in why for why in base.values()):
+    if new or not base or any("this app has no agent for" not in why for why in base.values()):
         return False
     if case.decisions[1]["decided"] == "not-claimed":
         is_why = case.place == "why" and case.new == "unknown-provider"

@@ -1,6 +1,7 @@
 """The files of the base, in a folder of their own, with this run's package beside them."""
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from functions_alone.ports import StackError
 PACKAGE, FORMER = "tools/development/differential", "development/differential"
 """Where the package lies, and where commits have it from before there was `tools/`."""
 COURSES = "tests/exploration/courses.py"
+WORDS = "engine/words/en.json"
 OF_ITS_COMMIT = ("side.py", "neutral.py")
 """The modules of the package that know the records of their commit. A base from before they were written gets their first version.
 
@@ -35,7 +37,17 @@ def checked_out(commit: str) -> Iterator[Path]:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(tree, filter="data")
         _add_package(tree, commit)
+        share_words(tree)
         yield tree
+
+
+def share_words(tree: Path) -> None:
+    """Give the base the texts that this tree has for its keys: a text that is new is no other decision."""
+    path = tree / WORDS
+    if path.exists():
+        former, new = (json.loads((root / WORDS).read_text("utf-8")) for root in (tree, ROOT))
+        shared = {key: new.get(key, words) for key, words in former.items()}
+        path.write_text(json.dumps(shared), "utf-8")
 
 
 def _add_package(tree: Path, commit: str) -> None:

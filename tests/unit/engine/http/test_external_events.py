@@ -15,7 +15,7 @@ from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.transitions import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain import states
-from engine.domain.causes import Code
+from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import InvalidCallbackUrlError, RefusedError, TooManyTriesError
 from engine.domain.events import Claimed
@@ -24,6 +24,7 @@ from engine.features.external_events.callback_urls import CallbackUrls, masked, 
 from engine.features.external_events.content import question
 from engine.http.external_events import CallbackToken, EventBody
 from engine.storage.external_events import MOST_TRIES, WITHIN
+from engine.words.causes import words_of
 from engine.workflow import (
     Agent,
     Call,
@@ -222,7 +223,10 @@ def test_a_link_that_is_opened_shows_the_question_and_changes_nothing():
     right = right_of(environment, order)
     environment.answer(order, "pictures", SENT)
     closed = shows(environment, order, right=right)
-    assert (closed.is_open, closed.why_closed) == (False, "pictures was answered already")
+    assert (closed.is_open, closed.why_closed) == (
+        False,
+        words_of(Cause(Code.EVENT_AFTER_COMPLETION, {"step": "pictures"})),
+    )
     assert (closed.question, closed.until) == (None, None)
     with pytest.raises(InvalidCallbackUrlError):
         shows(environment, order, right="x")

@@ -78,7 +78,7 @@ def test_a_message_may_be_a_refusal(queue):
         ({"answer": {"urls": 1, "more": 2}}, ["answer.urls", "answer.more"]),
         ({}, ["either an answer or a refusal"]),
         ({"answer": PICTURES, "refusal": "no"}, ["either an answer or a refusal"]),
-        ({"answer": PICTURES, "step": "check"}, ["check is no step that is answered"]),
+        ({"answer": PICTURES, "step": "check"}, ["check does not wait for an external event"]),
         ({"answer": PICTURES, "step": "X"}, ["step"]),
         ({"answer": PICTURES, "orderId": "1"}, ["orderId"]),
         ({"answer": PICTURES, "schemaVersion": 2}, ["schemaVersion"]),
