@@ -96,13 +96,13 @@ class CircuitBreaker:
         if self.open_until is None:
             return False
         if left := self._left_of(self.throttled_until):
-            why = "the circuit is open: the service asks not to be called"
+            why = "the circuit is open: the service is throttling calls"
             raise NotAttemptedError(NotAttemptedReason.THROTTLED, why, left)
         if left := self._left_of(self._failing_until):
             why = "the circuit is open: the service fails for one order after another"
             raise NotAttemptedError(NotAttemptedReason.CIRCUIT_OPEN, why, left)
         if self._probing:
-            why = "the circuit is open, and one call tries whether the service works again"
+            why = "the circuit is half-open: one call checks whether the service works again"
             raise NotAttemptedError(NotAttemptedReason.CIRCUIT_OPEN, why, PROBE_DELAY)
         return True
 

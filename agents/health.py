@@ -40,7 +40,7 @@ that are left out are not counted.
 MAX_FAULT_TEXT = 200
 """Maximum number of characters of a reported fault."""
 
-NOT_ANSWERED = "the service accepted it, and has not answered over its link"
+NOT_ANSWERED = "the service accepted the work, but has not called back"
 """The fault of an attempt whose service is still to answer over its link (ANS-8)."""
 
 MOST_TEXTS = 10

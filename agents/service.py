@@ -42,10 +42,10 @@ from engine.ports import Bus, Clock, RemoteService, Slowdown
 
 log = logging.getLogger(__name__)
 
-LATE = "too little of its time was left when it came"
+LATE = "too little time was left when the request came"
 NO_TIME = "no time was left for a call"
-TOO_LATE = "the service answered when the time was up"
-OVERDUE = "the service accepted it, and has not done it in the time that it may take"
+TOO_LATE = "the service answered after the time was up"
+OVERDUE = "the service accepted the work, but did not finish it in time"
 
 
 @dataclass(kw_only=True, slots=True)

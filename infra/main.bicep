@@ -12,7 +12,7 @@ param environmentName string
 @metadata({ azd: { type: 'location' } })
 param location string
 
-@description('The operators\' e-mail addresses, with commas between them: for the rules of Azure Monitor, and for the mail of the app.')
+@description('The operators\' e-mail addresses, separated by commas: for the rules of Azure Monitor, and for the mail of the app.')
 @minLength(6)
 param operatorEmail string
 

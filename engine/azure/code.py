@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 HELD_SECONDS = 1.0
 """How long a function may keep the event loop from everything else before that is logged."""
-NO_CAPACITY = "functions whose time is up still run, and leave no room"
+NO_CAPACITY = "functions that timed out still run, so there is no capacity"
 RETRY_AFTER = timedelta(seconds=1)
 """Delay before a request may come again that found no room."""
 
@@ -83,7 +83,7 @@ class CodeService:
         try:
             ask = code.read(request.content)
         except InvalidError as error:
-            raise InvalidRequestError(f"the request is wrong: {error}") from None
+            raise InvalidRequestError(f"the request is not valid: {error}") from None
         answer = await self._within(
             timeout_seconds, code, self._call(request, timeout_seconds), ask
         )
@@ -122,7 +122,7 @@ class CodeService:
             if isinstance(work, asyncio.Task):
                 work.cancel()
         log.warning("code.ran_out_of_time", extra={"agent": self.agent, "function": code.name})
-        raise CallTimeoutError(f"no answer: the time of {code.name} is up")
+        raise CallTimeoutError(f"no answer: {code.name} timed out")
 
     def _ended(self, work: asyncio.Future[Any]) -> None:
         self._running.discard(work)
@@ -236,7 +236,8 @@ def _result(code: ActivityFunction, answer: Any) -> Mapping[str, Any]:
         result = code.write(answer)
         too_long = size(result) > MAX_BYTES
     except (TypeError, ValueError) as error:
-        reason = f"{code.name} returned something else than it declares: {type(error).__name__}"
+        wrong = type(error).__name__
+        reason = f"{code.name} returned an answer that does not match its declaration: {wrong}"
         raise InvalidResultError(reason) from None
     if too_long:
         reason = f"{code.name} returned more than {MAX_BYTES} bytes, which cannot be passed on"

@@ -24,13 +24,13 @@ def path_of(form: Form, request: AgentRequest) -> str:
     operation = request.operation
     # A malformed operation could be a path to another resource of the same host.
     if not OPERATION.fullmatch(operation):
-        raise InvalidRequestError("what is asked for is no operation")
+        raise InvalidRequestError("the request names no operation")
     route = form.route(operation)
     if route.path is None:
         return f"/{operation}"
     path = FIELD.sub(lambda found: _encoded(found[1], request), route.path)
     if UP.search(unquote(path)):
-        raise InvalidRequestError(f"the path of {operation} leads elsewhere")
+        raise InvalidRequestError(f"the path of {operation} leads to another address")
     return path
 
 
@@ -39,7 +39,7 @@ def _encoded(field: str, request: AgentRequest) -> str:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     fits = len(text) <= MAX_FIELD and text.isprintable()
     if not fits or STEPS_UP.intersection(re.split(r"[/\\]", text)):
-        raise InvalidRequestError(f"the path of {request.operation} cannot have this {field}")
+        raise InvalidRequestError(f"the path of {request.operation} cannot contain this {field}")
     return quote(text, safe="")
 
 

@@ -154,7 +154,7 @@ class HttpRemoteService:
             raise RejectedError(reason, identifiers=answer.identifiers)
         fault = f"{answer.status} {answer.reason}".strip()
         if answer.status in FAULTS_OF_OURS:
-            raise InvalidRequestError(f"the request is wrong: {fault}")
+            raise InvalidRequestError(f"the request is not valid: {fault}")
         self._refuse_for_now(request, answer, fault)
         raise _passing(answer, fault)
 
@@ -198,6 +198,6 @@ def _passed_on(answer: ServiceAnswer, *, may_be_empty: bool) -> Mapping[str, Any
     if answer.is_too_long:
         raise InvalidResultError(TOO_LONG)
     if (content := answer.content) is None:
-        fault = "is no JSON object" if answer.is_text else "is not UTF-8"
+        fault = "is not a JSON object" if answer.is_text else "is not UTF-8"
         raise _passing(answer, f"answer {answer.status} {fault}")
     return content

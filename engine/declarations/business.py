@@ -122,7 +122,7 @@ PASSING = (408, 425, 429)
 
 REFERENCE = "{reference}"
 """The text of an example that is another one for each call."""
-READ = "what its functions read"
+READ = "a value that its functions read"
 """What the settings hold that the functions of an agent read."""
 
 

@@ -15,7 +15,7 @@ SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 # What a setting holds, as messages about it say.
 KEY = "the key of the service"
 OAUTH_SCOPE = "the scope of a token"
-OAUTH_SERVER = "the https:// address that gives out tokens"
+OAUTH_SERVER = "the https:// address that issues tokens"
 OAUTH_CLIENT = "the id of the client"
 OAUTH_KEY = "the secret of the client"
 CERTIFICATE = "a certificate and its key without a password, as PEM text or the path of a file"

@@ -76,7 +76,7 @@ class UnknownOrderError(AppError):
 
 
 class InvalidCallbackUrlError(AppError):
-    """The link is not valid, or not any more."""
+    """The link is not valid, or is no longer valid."""
 
 
 class TooManyTriesError(AppError):

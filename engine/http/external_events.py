@@ -52,7 +52,8 @@ class EventBody(RequestBody):
     answer: dict[str, Any] | None = None
     """The result, as the workflow declares it."""
     refusal: Annotated[Text, Field(max_length=200)] | None = None
-    """Stands in the history, so it names nobody; the step has failed then."""
+    """Why the step cannot be completed. The step fails, and the history keeps this text, so it must
+    name nobody."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "EventBody":
@@ -70,7 +71,7 @@ class EventReceipt(View):
     order_id: str
     step: str
     status: Literal["recorded", "known"]
-    """Whether it was recorded now, or the same had been recorded before."""
+    """Whether the event was recorded now, or the same event had already been recorded."""
 
 
 class CallbackToken(Parameters):
@@ -87,13 +88,14 @@ class CallbackQuestion(View):
     step: StepName
     title: str
     is_open: bool
-    """Whether an event still counts."""
+    """Whether the step still accepts an event."""
     why_closed: str | None
-    """Whether it was answered or takes no answer any more; null if an event counts."""
+    """Why the step no longer accepts an event; null if it does."""
     until: datetime | None
-    """The deadline of the event; null if it is not awaited now."""
+    """The time by which the event is due; null if the step does not wait for it now."""
     question: dict[str, Any] | None
-    """What is asked, as the workflow makes it; null if no event counts, or a service was asked."""
+    """The question that the workflow makes; null if the step accepts no event, or if a service does
+    the step."""
     cache_control: Annotated[str, Field(exclude=True)] = "no-store"
     referrer_policy: Annotated[str, Field(exclude=True)] = "no-referrer"
 

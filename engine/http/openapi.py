@@ -111,28 +111,32 @@ class Route:
 
 
 WAIT = {
-    "schema": {"type": "integer", "minimum": 0, "description": "In how many seconds to try again"}
+    "schema": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Seconds until the next try",
+    }
 }
 WITH_WAIT = (404, 429, 503)
 """The statuses of refusals that may end by themselves."""
 
-NO_ROLE = "Whoever is signed in is no operator, and nothing was changed"
+NO_ROLE = "The signed-in user is not an operator, and nothing was changed"
 REFUSALS = {
     400: "The request is not valid; every fault is named",
-    403: "The link is not valid, or not any more",
-    404: "There is no such thing",
-    409: "The request makes no sense in the present state, or the order cannot be read; "
+    403: "The link is not valid, or is no longer valid",
+    404: "Not found",
+    409: "The request is not possible in the present state, or the order cannot be read; "
     "nothing was changed",
     411: "The body came without a Content-Length, or in chunks, and was not read",
-    429: "There were too many calls: from one address, or with a wrong link",
-    503: "Something that is needed is away; try again",
+    429: "Too many calls from one address, or with a wrong link",
+    503: "A service that this request needs is unavailable; try again",
 }
 
 
 BOUNDS_OF_TIMES = {"gt", "ge", "lt", "le"}
 ABOUT_ALL = (
     "A time has a zone, and is in 1970 or later. "
-    "A continuation is one that a page of the same list has returned."
+    "A continuation is a value that a page of the same list returned."
 )
 """What no schema says of the values of several calls."""
 

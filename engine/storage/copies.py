@@ -236,7 +236,7 @@ def from_json(rows: Iterable[Mapping[str, Any]]) -> dict[str, Columns]:
     for row in rows:
         key = row.get("RowKey")
         if not isinstance(key, str) or not ROW_KEY.fullmatch(key):
-            raise ValueError("a row has no key, or one that no row can have")
+            raise ValueError("a row has no key, or an invalid one")
         named = {name: value for name, value in row.items() if name != "RowKey"}
         read[key] = {_checked(name): _read(name, value) for name, value in named.items()}
     return read
@@ -244,7 +244,7 @@ def from_json(rows: Iterable[Mapping[str, Any]]) -> dict[str, Columns]:
 
 def _checked(name: str) -> str:
     if not NAME.fullmatch(name) or name == "PartitionKey":
-        raise ValueError("a column has a name that no column can have")
+        raise ValueError("a column has an invalid name")
     return name
 
 
@@ -258,11 +258,11 @@ def _read(name: str, value: Any) -> Any:
             return value
         case {"time": str(text)} if len(value) == 1:
             return _time(name, text)
-    raise ValueError(f"{name}: no value that a column can have")
+    raise ValueError(f"{name}: not a valid value of a column")
 
 
 def _time(name: str, text: str) -> datetime:
     try:
         return MOMENT.validate_python(text)
     except ValidationError:
-        raise ValueError(f"{name}: no time that a column can have") from None
+        raise ValueError(f"{name}: not a valid time of a column") from None

@@ -201,5 +201,5 @@ def _body(columns: Mapping[str, Any]) -> bytes:
     found = {name: columns[name] for name in sorted(columns) if name.startswith("Body")}
     body = base64.b64decode("".join(found.values()), validate=True)
     if found != dict(_parts(body)):
-        raise ValueError("the body is not there whole")
+        raise ValueError("the body is incomplete")
     return body

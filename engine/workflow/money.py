@@ -57,7 +57,7 @@ class Money(Model):
         try:
             exact = value.quantize(Decimal(1).scaleb(-decimals), context=NEVER_ROUNDED)
         except ArithmeticError:
-            raise ValueError(f"{value} is no amount with {decimals} decimals") from None
+            raise ValueError(f"{value} is not an amount with {decimals} decimals") from None
         return cls(amount=f"{exact + 0:f}", currency=currency)
 
 

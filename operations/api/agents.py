@@ -47,7 +47,7 @@ class AgentPaused(PausedAgent):
 
 
 class AgentResumed(View):
-    """The agent that may be asked again."""
+    """The agent that gets requests again."""
 
     http_status = 202  # as with an order
     agent: str

@@ -40,14 +40,14 @@ class AlertView(View):
     model_config = ConfigDict(extra="allow")
 
     key: str
-    """The alert's name here, e.g. to acknowledge it."""
+    """The key of the alert, for example to acknowledge it."""
     id: str
     type: str
     subject: str
     at: datetime
     acknowledged: Acknowledgement | None
     closed: bool
-    """Whether its occasion is over."""
+    """Whether the condition that raised the alert is over."""
 
 
 class AlertList(View):
@@ -62,10 +62,10 @@ class Taken(View):
 
     by: str
     at: datetime
-    """When the last time was."""
+    """The time of the last acknowledgement."""
     note: str
     count: int
-    """How many of the open alerts the operator has taken."""
+    """How many of the open alerts this operator has acknowledged."""
 
 
 class CauseView(View):
@@ -81,16 +81,17 @@ class CauseView(View):
     reason: str
     """The reason of the newest of them."""
     is_end: bool
-    """Whether orders ended so: these orders are in a list until an operator has acted on them."""
+    """Whether this cause ended orders. Such orders stay in a list until an operator acts on them.
+    """
     count: int
     open: int
-    """How many of them are not closed."""
+    """How many of the alerts are open."""
     first: datetime
     last: datetime
     unacknowledged: list[str]
-    """The keys of the open ones that nobody has acknowledged."""
+    """The keys of the open alerts that nobody has acknowledged."""
     taken: list[Taken]
-    """Who has acknowledged open ones, the last first."""
+    """The operators who have acknowledged open alerts, the latest first."""
 
 
 class CauseList(View):
@@ -98,7 +99,7 @@ class CauseList(View):
 
     causes: list[CauseView]
     continuation: str | None = None
-    """Where the older alerts begin; null if there are none."""
+    """The value that returns the older alerts; null if there are none."""
 
 
 class AcknowledgeRequest(OperatorRequest):
@@ -109,12 +110,12 @@ class AcknowledgeRequest(OperatorRequest):
 
 
 class Acknowledged(View):
-    """What became of the alerts."""
+    """The outcome for each alert."""
 
     acknowledged: list[str]
-    """Those that the operator has acknowledged, now or before."""
+    """The alerts that this operator has acknowledged, now or before."""
     by_others: list[str]
-    """Those that another operator had acknowledged before."""
+    """The alerts that other operators had already acknowledged."""
     unknown: list[str]
 
 

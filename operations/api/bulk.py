@@ -70,10 +70,11 @@ class BulkPage(View):
     """The orders of this page that match."""
     done: list[str]
     still_waiting: list[str]
-    """Those of `done` that still wait for an operator: for another step, or another action."""
+    """The orders in `done` that still wait for an operator, because of another step or another
+    action."""
     refused: list[BulkRefusal]
     changed: list[str]
-    """Orders that were changed meanwhile and do not match any more."""
+    """Orders that changed in the meantime, so that they no longer match."""
     continuation: str | None = None
 
 

@@ -33,7 +33,7 @@ class ChannelView(View):
     """How many events wait for its next message, up to a thousand."""
     last_sent_at: datetime | None
     paused_until: datetime | None
-    """The end of the pause after a try in vain."""
+    """The end of the pause after a failed attempt."""
     failure: str | None
     """Why the last attempt failed."""
     messages: list[MessageView]

@@ -60,17 +60,17 @@ class RefusedLine(View):
 
 
 class RestoredLines(View):
-    """What became of the lines."""
+    """The outcome for the lines."""
 
     restored: int
     """How many orders were written."""
     present: int
-    """How many orders were there already, from an earlier call for the same copy."""
+    """How many orders an earlier call for the same copy had already written."""
     refused: list[RefusedLine]
 
 
 class EndOfRestoring(View):
-    """The restoring of a copy has ended."""
+    """The end of the restore of a copy."""
 
     ended: str
 

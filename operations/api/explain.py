@@ -45,19 +45,19 @@ from operations.api.views import StepStateView, step_state_view
 
 
 class Explanation(View):
-    """The answer to "why is it there?"."""
+    """Why an order is where it is, and what comes next."""
 
     order_id: str
     summary: str
-    """One sentence."""
+    """Its state, the reason, and what comes next, in a few sentences."""
     waiting_for: str | None
-    """Null for an order that waits for nothing."""
+    """Null if the order waits for nothing."""
     next_actor: Actor | Literal["submission"] | None
     next_at: datetime | None
     """When the scheduler or supervisor acts, or an agent has to answer; null for an operator."""
     if_nothing_happens: str
     steps: list[StepStateView]
-    """The steps that run, have failed, or are next: those on which the order depends now."""
+    """The steps on which the order depends now: those that run, have failed, or are next."""
 
 
 def explain(

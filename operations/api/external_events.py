@@ -37,7 +37,7 @@ Decide = Callable[[OrderAggregate, datetime], NextVersion]
 
 
 class EventRequest(EventBody):
-    """The body of an external event, from an operator for somebody outside."""
+    """The body by which an operator sends an external event for somebody else."""
 
     model_config = ConfigDict(title="AnswerRequest")
     operator: Annotated[Text, Field(max_length=80)]
@@ -51,7 +51,7 @@ class ExtendRequest(OperatorRequest):
 
 
 class NewCallbackUrl(View):
-    """The new callback URL of a step; whoever has it needs no key."""
+    """The new callback URL of a step. A caller with this URL needs no key."""
 
     model_config = ConfigDict(title="NewLink")
     order_id: str
@@ -61,24 +61,26 @@ class NewCallbackUrl(View):
 
 
 class QuestionView(View):
-    """What a step asks of somebody outside."""
+    """What a step asks of a person or a service."""
 
     order_id: str
     step: str
     title: str
     why_closed: str | None
-    """Why no event counts; null if one does."""
+    """Why the step accepts no event; null if it does."""
     until: datetime | None
     """The deadline of the event; null if it is not awaited now."""
     requests_sent: int
-    """How often it was requested since the step last began anew, at first and as reminders.
+    """How many requests and reminders were sent since the step last started again, after a cooldown
+    or an operator's action.
 
     It begins anew after a cooldown, or by an operator's action.
     """
     asks: int
-    """How often it is requested in all, counted like that."""
+    """The largest number of requests that are sent, counted in the same way."""
     question: dict[str, Any] | None
-    """Its personal data is `hidden`; null if it cannot be made, or not without that data."""
+    """The question, with personal data as `hidden`; null if it cannot be generated, or not without
+    that data."""
     fields: list[str]
     """The fields that the result may have."""
 

@@ -56,11 +56,11 @@ class Stands(StrEnum):
 
 
 class LiveRequest(View):
-    """What an agent was asked for an order, and has not answered yet."""
+    """A request of an order that its agent has not answered yet."""
 
     agent: str
     instance: str | None
-    """The instance that says it has begun; null if none has said so yet."""
+    """The instance that reports that it has started; null if none has."""
 
 
 class LiveOrder(View):
@@ -69,16 +69,16 @@ class LiveOrder(View):
     order_id: str
     stands: Stands
     situation: str
-    """As the vocabulary explains it."""
+    """The status of the order, with the names of the vocabulary."""
     step: str | None
     attempt: int | None
-    """Which try at that step it is, of `threshold`."""
+    """The number of the attempt at that step, of `threshold`."""
     threshold: int | None
     requests: list[LiveRequest]
 
 
 class LiveGroup(View):
-    """How many orders stand at one place; one that two agents work on counts with each."""
+    """How many orders are at one place. An order on which two agents work counts at both."""
 
     stands: Stands
     agent: str | None
@@ -87,35 +87,37 @@ class LiveGroup(View):
 
 
 class Breaker(View):
-    """The circuit breaker of an agent, over all instances, and what else keeps calls back."""
+    """The circuit breaker of an agent over all of its instances, and what else stops calls."""
 
     agent: str
     open_until: datetime | None
     """Until when no instance makes calls; null if calls can be made."""
     tries_since: datetime | None
-    """When its open time was over, if no call has succeeded since: one at a time is made."""
+    """When the circuit became half-open: one call at a time checks the service. Null if a call has
+    succeeded since."""
 
 
 class LiveInstance(View):
-    """A process of the app that has reported for an agent lately."""
+    """A process of the app that has recently reported for an agent."""
 
     name: str
     at: datetime
     """Its last report."""
     agents: list[str]
     running: int
-    """The calls that it had in progress then."""
+    """The calls that it had in progress at that time."""
 
 
 class Live(View):
     """The system at this moment."""
 
     at: datetime
-    """When it was read."""
+    """When the data was read."""
     submissions: int | None
-    """Approximate number of messages in the queue of submissions; null if it is away."""
+    """Approximate number of messages in the submission queue; null if the queue cannot be reached.
+    """
     groups: list[LiveGroup]
-    """All open orders, by where they stand."""
+    """All open orders, by place."""
     at_least: bool
     """Whether there are more open orders than were read."""
     orders: list[LiveOrder] | None

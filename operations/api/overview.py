@@ -50,10 +50,10 @@ class WaitingOrders(View):
     cause: str | None
     """The name of their group of causes; lists and bulk actions take it as a filter."""
     reason: str | None
-    """The reason that most of them show."""
+    """The reason of most of these orders."""
     count: int
     first: datetime | None
-    """Since when the first of them has waited."""
+    """The time since which the first of these orders has waited."""
 
 
 class Overview(View):
@@ -66,19 +66,20 @@ class Overview(View):
     open_orders: dict[str, Count]
     """By list."""
     waiting_for_operator: list[WaitingOrders]
-    """Why orders wait for an operator; the causes of the most first, counted as `open_orders`."""
+    """The causes for which orders wait for an operator, those with the most orders first, counted
+    as in `open_orders`."""
     more_causes: bool
-    """Whether there are more causes, of fewer orders, which are not listed."""
+    """Whether there are more causes, with fewer orders each, that are not listed."""
     unconfirmed_events: Count
-    """Events for operators that are not sent yet."""
+    """Alerts that are not sent yet."""
     unsent_notices: Count
-    """Notices for the senders of orders that are not sent yet."""
+    """Status notifications for the senders of orders that are not sent yet."""
     last_sweep: Sweep | None
     """The last sweep and its supervisor, the leader."""
     poison: dict[str, Count]
     """The poison messages from each queue that has any."""
     waiting: dict[str, int | None]
-    """Approximate number of messages in each Storage Queue; null if it is away."""
+    """Approximate number of messages in each Storage Queue; null if the queue cannot be reached."""
     agents: list[AgentHealth]
     """The last health report of each instance."""
     agent_names: list[str]
@@ -88,17 +89,17 @@ class Overview(View):
 
 
 class Followed(View):
-    """What became of the orders that somebody follows."""
+    """The states of the orders that an operator follows."""
 
     at: datetime
     """When it was read."""
     failed: list[str]
-    """Those that wait for an operator."""
+    """The orders that wait for an operator."""
     under_way: list[str]
     over: list[str]
-    """Those that have come to their end."""
+    """The orders that have ended."""
     may_be_open: bool
-    """Whether not all open orders were read, so that some of these may be open after all."""
+    """Whether some of these orders may still be open, because not all open orders were read."""
 
 
 class LastHour(View):

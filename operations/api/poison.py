@@ -58,7 +58,7 @@ def _text(body: bytes) -> str:
 
 
 class PoisonView(View):
-    """A message that could not be read or handled."""
+    """A poison message."""
 
     queue: Annotated[str, Field(validation_alias="source")]
     id: Annotated[str, Field(validation_alias="message_id")]
@@ -66,7 +66,7 @@ class PoisonView(View):
     at: datetime
     body: Annotated[str, BeforeValidator(shown)]
     cut: Annotated[bool, Field(validation_alias="body"), BeforeValidator(is_cut)]
-    """Whether the message is longer than `body`."""
+    """Whether the message is longer than `body` shows."""
 
 
 class PoisonList(View):
@@ -74,9 +74,9 @@ class PoisonList(View):
 
     messages: list[PoisonView]
     counts: dict[str, Count]
-    """The messages that are kept of each queue that has any."""
+    """The number of kept messages, for each queue that has any."""
     continuation: str | None = None
-    """Where the next page begins; null on the last one."""
+    """The value that returns the next page; null on the last page."""
 
 
 class PoisonName(View):

@@ -169,7 +169,7 @@ class OperatorRequest(RequestBody):
     """The body of an operator's action."""
 
     operator: Annotated[Seen, Field(max_length=80)]
-    """It signs what stands in an order's history for ever."""
+    """The operator's name, which the history of the order keeps permanently."""
     note: Annotated[Seen, Field(max_length=1000)]
 
 
@@ -177,7 +177,7 @@ class PauseRequest(OperatorRequest):
     """The body that pauses an agent."""
 
     until: Moment
-    """When schedulers may send it requests again: later than now, by at most 30 days."""
+    """The end of the pause, at most 30 days from now."""
 
 
 @cache
@@ -197,7 +197,7 @@ def _title(action: AnyAction) -> str:
 
 
 class FollowRequest(RequestBody):
-    """The body that asks what became of some orders."""
+    """The body that asks for the states of some orders."""
 
     orders: Annotated[
         tuple[Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")], ...],
@@ -219,7 +219,7 @@ class Where(RequestBody, Filter):
 
 
 class FindRequest(OperatorRequest):
-    """The body that looks for a customer's orders; as a query, the address would be logged."""
+    """The body that searches for a customer's orders. In a query, the address would be logged."""
 
     email: Annotated[Text, Field(max_length=200)]
     continuation: Key | None = None
@@ -256,7 +256,8 @@ class BulkRequest(OperatorRequest):
 
     action: ActionName
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """What the action asks beside the step, which `where` names; a dry run needs none.
+    """The arguments of the action, except the step, which `where` names. A dry run needs no
+    arguments. An action on a step needs the name of the step in `where`, in a dry run too.
 
     An action on a step needs its name there, in a dry run too.
     """

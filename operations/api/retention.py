@@ -55,7 +55,7 @@ class Found(View):
     found: list[ListedOrder]
     """The same orders, as lists show them."""
     looked_at: int
-    """How many orders this page has."""
+    """How many orders were searched on this page."""
     unreadable: list[str]
     """Orders on this page that cannot be read, so that their customer is unknown."""
     messages: list[PoisonName]

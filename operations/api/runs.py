@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Ran(View):
-    """A run that came to its end."""
+    """A finished run of a timer."""
 
     run: str
     seconds: float

@@ -59,16 +59,17 @@ class StepStateView(View):
     name: str
     state: StepState
     exact_state: Annotated[str, _names(STATES)]
-    """The state of which `state` is the documented word; one word can have several."""
+    """The exact state of the step. Several exact states can have the same `state`."""
     wait: Annotated[str, _names(WAITS)] | None
-    """Why its next attempt, to do or to undo it, has not started; null if there is none."""
+    """Why the next attempt to do or undo the step has not started; null if there is no such
+    attempt."""
 
 
 class StepView(StepStateView):
     """One step of an order."""
 
     title: str
-    """What its author calls it; may be empty."""
+    """The title that the author gave the step; may be empty."""
     capability: str
     agent: str
     after: list[str]
@@ -82,18 +83,19 @@ class StepView(StepStateView):
     threshold: int
     on_failure: OnFailure
     optional: bool
-    """Whether the order goes on without the step, once that has failed for good."""
+    """Whether the order continues without the step if the step fails."""
     pivot: bool
-    """Whether the order cannot be undone by itself any more once the step may be done."""
+    """Whether the step is a point of no return: once it may be done, the order is not undone by
+    itself."""
     cooldowns: int
     undoable: bool
     reason: str | None
     result: dict[str, Any] | None
-    """What is kept of its answer, without personal data."""
+    """The part of the answer that is kept, without personal data."""
     effects_final_at: datetime | None
-    """When no call of the step can take effect any more; null if no such time is known."""
+    """The time after which no call of the step can take effect; null if this time is unknown."""
     takes_answer: bool
-    """Whether an answer to it from outside counts now."""
+    """Whether the step accepts an external event now."""
     actions: list[str]
     """The actions that an operator can take on this step now."""
 
@@ -129,9 +131,9 @@ class StateView(View):
     ready_since: datetime
     not_before: datetime | None
     due_by: datetime | None
-    """When the order has to be over; null if its workflow says nothing of it."""
+    """The deadline of the order; null if its workflow has none."""
     when_late: WhenLate | None
-    """What follows if it is still open then."""
+    """What happens if the order is still open at its deadline."""
     deadline_state: DeadlineState | None
     updated_at: datetime
     situation: str
@@ -148,7 +150,7 @@ class OrderView(StateView):
     payload: dict[str, Any]
     """The submitted payload; personal data is `hidden`, or `erased` if it is."""
     undone_because: str | None
-    """Why it is, or was, taken back; null for an order that goes forward."""
+    """Why the order is being undone, or was undone; null otherwise."""
     hides: bool
     """Whether there is personal data that an operator may ask to see."""
     erased: bool
@@ -348,25 +350,25 @@ class ListedOrder(View):
     """As the vocabulary explains it."""
     outcome: Outcome | None = None
     step: str | None = None
-    """The step that an open order is at; of several the one that failed most."""
+    """The step at which an open order is; of several steps, the one that failed most."""
     attempt: int | None = None
-    """Which try at that step it is, counted from 1, of `threshold`."""
+    """The number of the attempt at that step, from 1, of `threshold`."""
     threshold: int | None = None
     last_answer: str | None = None
     """Why the last attempt at that step ended without a result."""
     complete_by: datetime | None = None
     """When an answer is due, if the step runs."""
     not_before: datetime | None = None
-    """The earliest time of the next try, if the order waits for one."""
+    """The earliest time of the next attempt, if the order waits for one."""
     due_by: datetime | None = None
-    """When the order has to be over, if its workflow says so."""
+    """The deadline of the order, if its workflow has one."""
     placed_at: datetime | None = None
-    """When its id was made."""
+    """When the id of the order was made."""
     failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
-    """The agents that were asked for it, and have not answered."""
+    """The agents that have a request of the order, and have not answered it."""
     waits_for: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
-    """The steps to which an answer from outside is awaited."""
+    """The steps that wait for an external event."""
     failed_agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     """The agents of those steps."""
     cause: str | None = None
@@ -437,7 +439,7 @@ class OrderList(View):
 
 
 class ActedView(View):
-    """What an operator did to an order, or to all of them."""
+    """An operator's action on one order, or on all of them."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -446,7 +448,7 @@ class ActedView(View):
 
     at: datetime
     order_id: str | None
-    """Null for an act on all orders, such as an export."""
+    """Null for an action on all orders, such as an export."""
     operator: Annotated[str, Field(validation_alias="Actor")]
     event: str
     detail: str
@@ -461,7 +463,7 @@ class ActedView(View):
 
 
 class AuditList(View):
-    """One page of what operators did, the newest first."""
+    """One page of the operators' actions, the newest first."""
 
     entries: list[ActedView]
     unreadable: list[str]
@@ -470,13 +472,13 @@ class AuditList(View):
 
 
 class FoundOrders(View):
-    """The orders whose ids begin so, the oldest first."""
+    """The orders whose ids or keys begin with the given text, the oldest first."""
 
     orders: list[StateView]
     unreadable: list[str]
-    """Matching orders that cannot be read: *explain* says why."""
+    """Matching orders that cannot be read; *explain* says why."""
     more: bool
-    """Whether there are more: give more of the id."""
+    """Whether there are more orders; then give more of the id."""
 
 
 class Revealed(View):

@@ -97,7 +97,7 @@ class EventTerm(View):
     """Whether the order stayed as it was."""
     begins_attempt: bool
     ends_attempt: Term | None
-    """How the attempt at its step has ended by it; null if it has not."""
+    """How this event ends the attempt at its step; null if it does not."""
 
 
 class ListTerm(View):
@@ -106,17 +106,17 @@ class ListTerm(View):
     title: str
     mark: Mark
     parts: list[str]
-    """The values of `state` by which `GET /api/operator/orders` returns its orders."""
+    """The values of `state` by which `GET /api/operator/orders` returns the orders of this list."""
     situation: str | None = None
-    """If given, only the orders of this status are meant."""
+    """If given, the list has only the orders of this status."""
     waits_for_operator: bool
     """Whether its orders wait for an operator's action."""
     is_under_way: bool
-    """Whether its orders go on by themselves."""
+    """Whether its orders continue without an operator."""
     is_counted: bool
     """Whether the overview counts it, and bulk actions go through it."""
     is_over: bool = False
-    """Whether its orders have come to an end; the newest is the first."""
+    """Whether its orders have ended; the newest is first."""
 
 
 class Subject(StrEnum):
@@ -169,13 +169,13 @@ class ActionTerm(View):
     effect: str
     done: str
     danger: bool
-    """Whether it cannot be reversed."""
+    """Whether the action cannot be reversed."""
     subject: Subject
     """Whether it concerns an order, its personal data, a message, an agent or an answer."""
     fields: list[FieldTerm]
-    """What it asks beside the operator's name and a note."""
+    """The fields of the action, besides the operator's name and a note."""
     lists: list[str]
-    """The lists on which it works as a bulk action."""
+    """The lists in which it is a bulk action."""
 
 
 class Vocabulary(View):
@@ -190,11 +190,11 @@ class Vocabulary(View):
     """By name."""
     actions: list[ActionTerm]
     lists: dict[str, ListTerm]
-    """The lists of orders, first those that wait for an operator; last those that are over."""
+    """The lists of orders: first those that wait for an operator, last those that have ended."""
     log_link: str | None
     """The address of an order's log, with `{orderId}` for its id."""
     runbook: dict[str, str]
-    """The addresses of what to do, by type of the alert; empty if no address is configured."""
+    """The addresses of the runbook, by type of alert; empty if no address is configured."""
 
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:

@@ -42,8 +42,8 @@ class SimulatedAnswer:
     """The pause that it asks for before another call; None if it asks for none."""
 
 
-UNDONE = SimulatedAnswer(status=410, reason="it was undone under this key, and is refused since")
-OTHER_CONTENT = SimulatedAnswer(status=400, reason="the key came with other content before")
+UNDONE = SimulatedAnswer(status=410, reason="it was undone under this key, so it is refused now")
+OTHER_CONTENT = SimulatedAnswer(status=400, reason="the key was used before with different content")
 
 
 @dataclass(kw_only=True)

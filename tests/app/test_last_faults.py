@@ -66,7 +66,7 @@ async def test_an_answer_that_comes_too_late_is_reported_as_that():
     agency.remote.call = slow
     await agency.agent.handle(later)
     assert await faults_in_row(agency) == {
-        later.request_id: ("the service answered when the time was up", False)
+        later.request_id: ("the service answered after the time was up", False)
     }
     (row,) = await agency.agent_health()
     assert later.request_id in row.begun

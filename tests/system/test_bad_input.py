@@ -12,7 +12,10 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 
+from engine.domain.causes import Cause, Code
 from engine.domain.encodings import readable
+from engine.words.catalogue import text
+from engine.words.causes import words_of
 from functions_alone.tests.support.waiting import eventually
 from tests.support.client import events
 from tests.support.failing import fault
@@ -210,7 +213,7 @@ BAD_SUBMISSIONS = {
     ),
     "foreign bucket": (
         submission(orderId="b99-01JCX4T9Q8ZK7M2N5P6R3S1V0W"),
-        "orderId: the bucket is none of",
+        text("fault.unknown-bucket", buckets=""),
     ),
     "unknown product": (
         submission(items=[{"sku": "X", "quantity": 1, "unitPrice": "1.00"}]),
@@ -281,7 +284,7 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     contradicting = submission(
         orderId=before[0], customer={"name": "Mallory", "email": "m@example.com"}
     )
-    submissions = dict(BAD_SUBMISSIONS.values()) | {contradicting: "with other content"}
+    submissions = dict(BAD_SUBMISSIONS.values()) | {contradicting: "with different content"}
     await submit(stack, submissions)
     await send(
         stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()]
@@ -389,10 +392,8 @@ async def test_a_reply_over_the_queue_of_another_agent_changes_nothing(client, s
 
     order = await eventually(was_refused)
     assert [step["state"] for step in order["steps"]] == ["Running"]
-    assert (
-        "it came over the queue of shipping, but payment was asked"
-        in order["history"][-1]["detail"]
-    )
+    facts = {"step": "payment", "attempt": attempt, "agent": "shipping", "expected": "payment"}
+    assert words_of(Cause(Code.REPLY_FROM_OTHER_AGENT, facts)) in order["history"][-1]["detail"]
     await send(stack, [("payment-responses", reply(order_id, attempt=attempt), correlation)])
     await client.until(order_id, "Processed")
 

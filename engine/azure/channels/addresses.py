@@ -69,7 +69,7 @@ def smtp_server(url: str) -> SmtpServer:
         raise ValueError("not an address of a mail server")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if bool(user) != bool(password):
-        raise ValueError("a user without a password, or the other way round")
+        raise ValueError("a user without a password, or a password without a user")
     encryption = _encryption(parts.scheme, host, port)
     usual = TLS_PORT if encryption is Encryption.TLS else STARTTLS_PORT
     return SmtpServer(

@@ -25,7 +25,7 @@ EXPECTED = {
         "the address of a communication service, such as https://NAME.communication.azure.com"
     ),
     "MAIL_SENDER": "a sender of the domain that is linked with the communication service",
-    "ALERT_RECIPIENTS": "mail addresses, with commas between them",
+    "ALERT_RECIPIENTS": "mail addresses, separated by commas",
     "SMTP_URL": "the address of a mail server, such as smtps://USER:PASSWORD@HOST:465",
     "SMTP_SENDER": "the address from which the mail server sends mail",
     "ALERT_RULES": (

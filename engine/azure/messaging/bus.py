@@ -91,7 +91,7 @@ class ServiceBus:
             async with asyncio.timeout(life.total_seconds() or None):
                 await retrying(self._sends.submit, message.queue, message)
         except TimeoutError as error:
-            fault = f"queue {message.queue}: no answer for as long as a message lives"
+            fault = f"queue {message.queue}: no answer within the lifetime of the message"
             raise UnavailableError(fault) from error
 
     async def probe(self, queues: Sequence[str]) -> None:

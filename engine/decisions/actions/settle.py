@@ -57,16 +57,14 @@ class SettleArguments(StepArguments):
     @classmethod
     def _answers_if_done(cls, answer: object, info: ValidationInfo) -> object:
         if answer is not None and info.data.get("was_done") is False:
-            raise PydanticCustomError("only-if-done", "expected only of a step that was done")
+            raise PydanticCustomError("only-if-done", "allowed only if the step was done")
         return answer
 
     @field_validator("confirm_late_effect")
     @classmethod
     def _confirms_if_not_done(cls, confirms: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - of pydantic
         if confirms and info.data.get("was_done"):
-            raise PydanticCustomError(
-                "only-if-not-done", "expected only of a step that was not done"
-            )
+            raise PydanticCustomError("only-if-not-done", "allowed only if the step was not done")
         return confirms
 
 

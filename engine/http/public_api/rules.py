@@ -59,7 +59,7 @@ ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessStat
 def _hard_to_guess(key: str) -> str:
     fits = MIN_KEY <= len(key) <= MAX_KEY
     if not fits or _bits_of(key) < MIN_BITS or _is_repeated(key):
-        message = "expected {least} to {most} characters at random, such as a UUID"
+        message = "expected {least} to {most} random characters, such as a UUID"
         raise PydanticCustomError("guessable", message, {"least": MIN_KEY, "most": MAX_KEY})
     return key
 
@@ -94,7 +94,7 @@ class Beginning(Parameters):
     """No step begins before this time, from 2000 to 2099 (SUB-9)."""
 
 
-AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")
+AskAgain = Field(exclude=True, description="Seconds until the next request")
 
 
 class Placed(View):
@@ -103,7 +103,9 @@ class Placed(View):
     http_status = 202
     order_id: OrderId
     status_url: str
-    location: Annotated[str, Field(exclude=True, description="Where to follow the order")]
+    location: Annotated[
+        str, Field(exclude=True, description="Address at which to follow the order")
+    ]
     retry_after: Annotated[int, AskAgain] = 1
 
 
@@ -113,7 +115,7 @@ class FollowedOrder(View):
     etag = True
     order_id: OrderId
     process_state: ProcessState | Literal["Accepted"]
-    """`Accepted` if the queue holds it; no order is recorded in such a state."""
+    """`Accepted` while the order is only in the queue. No recorded order has this state."""
     placed_at: datetime
     updated_at: datetime
     outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
@@ -123,7 +125,7 @@ class FollowedOrder(View):
 
 
 class Cancelled(View):
-    """An order that is taken back, at the wish of its customer."""
+    """An order that is undone because its customer cancelled it."""
 
     http_status = 202  # what was done is undone later
     order_id: OrderId

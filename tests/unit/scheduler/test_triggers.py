@@ -100,10 +100,7 @@ async def test_a_reply_whose_id_names_another_request_is_kept_apart(scheduler):
     assert [body for body, _ in await scheduler.kept()] == [body_of(other), body_of(third)]
     ids = [(message.source, message.correlation_id) for message in await kept(scheduler.poison)]
     assert ids == [("payment-responses", one.request_id), ("payment-responses", "a:b:c:d")]
-    assert all(
-        "correlation id: it is not that of the request" in reason
-        for _, reason in await scheduler.kept()
-    )
+    assert all("correlation id: " in reason for _, reason in await scheduler.kept())
 
 
 @pytest.mark.parametrize("empty", [None, ""], ids=["none", "empty"])

@@ -141,7 +141,7 @@ async def test_a_key_that_others_can_guess_is_refused(call, key):
     refused = await call.place(key)
     assert refused.status_code == 400
     assert json.loads(refused.get_body())["faults"] == [
-        "Idempotency-Key: expected 20 to 200 characters at random, such as a UUID"
+        "Idempotency-Key: expected 20 to 200 random characters, such as a UUID"
     ]
 
 

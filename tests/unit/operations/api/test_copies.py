@@ -356,18 +356,18 @@ async def test_a_line_that_is_no_order_of_this_store_is_refused_and_stops_no_oth
     lines = {
         "another bucket": changed(partition="b04"),
         "no partition b77": changed(partition="b77"),
-        "rows of orders name their order": changed(order=None),
+        "must name its order": changed(order=None),
         "belongs to another order": changed(rows=[{"RowKey": "!pending|1|x"}]),
         "has no key": changed(rows=[{"Version": 1}]),
-        "Version: no value": changed(rows=[{**state, "Version": 2**40}]),
-        "Rate: no value": changed(rows=[{**order, "Rate": float("nan")}]),
-        "At: no time": changed(rows=[{**order, "At": {"time": "soon"}}]),
-        "one is missing": changed(rows=[order]),
+        "Version: not a valid value": changed(rows=[{**state, "Version": 2**40}]),
+        "Rate: not a valid value": changed(rows=[{**order, "Rate": float("nan")}]),
+        "At: not a valid time": changed(rows=[{**order, "At": {"time": "soon"}}]),
+        "is missing": changed(rows=[order]),
         "cannot be read": changed(rows=[order, {**state, "Steps": "{"}]),
-        "its rows differ": changed(
+        "its rows have different": changed(
             rows=[{**row, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"} for row in (order, state)]
         ),
-        "differ in the id": changed(
+        "have different ids": changed(
             rows=[order, {**state, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"}]
         ),
         "no partition none": changed(table="alerts", partition="none", order=None),

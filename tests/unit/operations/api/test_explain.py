@@ -154,7 +154,7 @@ def test_of_an_order_that_waits_for_capacity_it_says_since_when_and_how_the_agen
 def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when():
     """Until that was long ago; or the agent has spoken."""
     silence = health("payment", running=0, rate=None, unresponsive_since=NOW)
-    fact = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
+    fact = text("agent.unresponsive", agent="payment", since=SINCE)
     waits = partial(explained, orders.new(), at=LATER)
     assert fact in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
     assert (

@@ -94,5 +94,5 @@ async def test_a_service_that_compares_refuses_a_key_with_other_content(world, m
     await world.fault(mode)
     await world.call(skus=("TEA",))
     other = await world.call(skus=("CUP",))
-    assert (other.status, other.reason) == (400, "the key came with other content before")
+    assert (other.status, other.reason) == (400, "the key was used before with different content")
     assert (await world.call(skus=("TEA",))).status == (422 if mode == "reject" else 200)

@@ -143,7 +143,7 @@ async def test_a_stripe_like_service_declines_a_card_and_says_so_again(played):
         with pytest.raises(RejectedError, match="declined"):
             await played.call("stripe", "charge", CHARGE)
     await played.call("stripe", "charge", CHARGE, f"{ORDER_ID}:step:1")
-    with pytest.raises(InvalidRequestError, match="other content"):
+    with pytest.raises(InvalidRequestError, match="different content"):
         await played.call("stripe", "charge", CHARGE | {"amount": 1}, f"{ORDER_ID}:step:1")
     assert await played.effects("stripe") == ["charge"]
 
