@@ -48,7 +48,7 @@ def declared(name: str) -> AgentDefinition:
         found = found.declaration()
     if isinstance(found, AgentDefinition):
         return found
-    raise NotCalledError(f"{name} is no agent; expected a name such as shop.business:provider")
+    raise NotCalledError(f"{name} is not an agent; expected a name such as shop.business:provider")
 
 
 def setting(name: str) -> str:
@@ -76,7 +76,7 @@ def remote(
     if is_simulated(agent.name, url):
         return service
     if isinstance(agent.auth, EntraToken) and not token:
-        raise NotCalledError("its token is one of the app's identity: give one with --token-from")
+        raise NotCalledError("the token is one of the app's identity; give one with --token-from")
     return replace(
         service,
         credential=service.credential or credential_of(agent.auth, setting, lambda: session),

@@ -59,7 +59,7 @@ async def _check(options: argparse.Namespace) -> int:
                 f"{by_code[0]} is a function of the business: try it in a `WorkflowTestEnvironment`"
             )
         if not (options.yes or _agreed(service, url)):
-            print("nothing was called")
+            print("no call was made")
             return NOT_TRIED
         return await _tell(service)
 
@@ -88,22 +88,22 @@ async def _tell(service: CheckedService) -> int:
         if found.verdict is Verdict.FAILED:
             code = FAILS
     if service.undo is None:
-        print("        undo was not tried: name it with --undo")
+        print("        undo was not checked: name it with --undo")
     if service.other is None:
-        print("        other content was not tried: give some that is valid with --other")
+        print("        other content was not checked: give a different valid content with --other")
     if service.refused is None:
-        print("        refusals were not tried: give a content that is refused with --refused")
+        print("        refusals were not checked: give a refused content with --refused")
     return code
 
 
 def _agreed(service: CheckedService, url: str) -> bool:
     """Ask a person whether effects may be made; without one, the answer is no."""
-    undone = f", of which {service.undo} takes some back" if service.undo else ""
+    undone = f"; {service.undo} undoes some of them" if service.undo else ""
     print(f"This calls {service.do} at {url}, with up to {service.effects} effects{undone}.")
     if not sys.stdin.isatty():
-        print("There is nobody to ask: say --yes")
+        print("This is not a terminal: to agree, use --yes")
         return False
-    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+    return input("Continue? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -112,29 +112,32 @@ def _parser() -> argparse.ArgumentParser:
         "url",
         nargs="?",
         type=_address,
-        help="the address of the service, before /<operation>; with --agent, that of its setting",
+        help="the address of the service, without /<operation>; --agent takes it from a setting",
     )
     parser.add_argument(
         "--agent",
         metavar="MODULE:NAME",
-        help="the agent of a business, such as shop.business:provider: the service is called as it "
+        help="the agent of a business, such as shop.business:provider; the service is called as it "
         "declares, and its settings come from the environment",
     )
     parser.add_argument("--do", type=_operation, required=True, help="the operation to try")
-    parser.add_argument("--undo", type=_operation, help="the operation that takes it back")
+    parser.add_argument("--undo", type=_operation, help="the operation that undoes it")
     parser.add_argument(
-        "--content", type=_object, default={}, help="what the operation is asked, as JSON"
+        "--content", type=_object, default={}, help="the content of the request, as JSON"
     )
-    parser.add_argument("--other", type=_object, help="another content that it would do")
+    parser.add_argument("--other", type=_object, help="a different, valid content")
     parser.add_argument("--refused", type=_object, help="a content that the service refuses")
     parser.add_argument(
         "--token-from", metavar="VARIABLE", help="the environment variable with a bearer token"
     )
     parser.add_argument("--timeout", type=_seconds, default=10.0, help="seconds for one call")
     parser.add_argument(
-        "--patience", type=_seconds, default=30.0, help="seconds for a 202 to be done"
+        "--patience",
+        type=_seconds,
+        default=30.0,
+        help="seconds until work must be done after a 202",
     )
-    parser.add_argument("--yes", action="store_true", help="make the effects without asking")
+    parser.add_argument("--yes", action="store_true", help="do not ask before the calls")
     return parser
 
 

@@ -99,18 +99,18 @@ async def same_key_twice(service: CheckedService) -> CheckResult:
     again = await service.post(service.do, key, service.content)
     other = await service.post(service.do, _new_key(), service.content)
     if not first.is_done:
-        return _failed(name, f"{service.do} was answered {first}; nothing else can be judged")
+        return _failed(name, f"{service.do} was answered {first}; expected that it is done")
     if again != first:
         return _failed(name, f"then {_difference(first, again)}: perhaps a second effect")
     if other == first:
-        what = "one answer, but another key has it too: whether there was one effect is not seen"
+        what = "one answer, but another key got the same; the number of effects is unknown"
         return CheckResult(name=name, verdict=Verdict.NOTE, what=what)
     return _ok(name, "one effect, and the same answer")
 
 
 async def twice_at_once(service: CheckedService) -> CheckResult:
     """Expect that of two calls at a time one is done, and the other waits or is told 409."""
-    name, key = "twice at once", _new_key()
+    name, key = "two calls at the same time", _new_key()
     both = await asyncio.gather(*(service.post(service.do, key, service.content) for _ in range(2)))
     after = await service.post(service.do, key, service.content)
     done = [result for result in both if result.is_done]
@@ -131,7 +131,7 @@ async def other_content(service: CheckedService, content: Mapping[str, Any]) -> 
     if other.status in {422, *service.refusals}:
         return _ok(name, f"{other.status}: refused")
     if other == first:
-        what = "the first answer: no second effect, but a mistake of the caller stays unseen"
+        what = "the first answer: no second effect, but the caller does not notice its mistake"
         return CheckResult(name=name, verdict=Verdict.NOTE, what=what)
     return _failed(name, f"{_difference(first, other)}; expected 422")
 
@@ -180,7 +180,7 @@ async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckR
     elif {first.status, again.status} <= final:
         remembers = "the key stays refused: declare remembers_refusals=True"
     else:
-        remembers = f"whether the key stays refused is not seen: the next call was answered {again}"
+        remembers = f"unknown whether the key stays refused: the next call was answered {again}"
     return CheckResult(
         name=name, verdict=Verdict.NOTE, what=f"{first.status}; {statuses}{remembers}"
     )

@@ -215,7 +215,7 @@ class WorkflowTestEnvironment:
     def _sample(self, workflow: str | None) -> tuple[Mapping[str, Any], str | None]:
         sample = self._world.engine.business.sample
         if sample is None:
-            raise TypeError("the business has no sample: give the content of an order")
+            raise TypeError("the business has no sample; give the content of an order")
         return sample.payload, workflow or sample.workflow
 
     def act(

@@ -101,7 +101,7 @@ def begin(
     or not that has ever come.
     """
     if call.path in key.undone:
-        return key, problem(410, "it was undone under this key, and is refused since")
+        return key, problem(410, "it was undone under this key, so it is refused from then on")
     same = key.calls.get(call.path)
     if same and same.fingerprint != call.fingerprint:
         return key, problem(422, "this key was used with other content")

@@ -59,7 +59,7 @@ def _named(name: str) -> Application:
         raise click.UsageError(f"{name}: {error}") from error
     if not isinstance(found, Application):
         raise click.UsageError(
-            f"{name} is no business; expected a name such as rental.business:RENTAL"
+            f"{name} is not a business; expected a name such as rental.business:RENTAL"
         )
     return found
 

@@ -34,7 +34,7 @@ MOST_FAULTS = 20
 TRIES = 6
 """How often a call is made while the app is away, after 1, 2, 4, 8 and 16 seconds."""
 
-TOO_LONG = "a row is too long for a call: put it into its table by hand"
+TOO_LONG = "the row is too long for a call; put it into its table by hand"
 
 LINE = {"table": str, "partition": str, "at": str, "rows": list}
 
@@ -56,11 +56,11 @@ class Copier:
         Raises `ApiError` if the file exists or cannot be written. What was begun is removed then.
         """
         if str(path) == "-":
-            raise WrongUsageError("-: a new file is needed; nothing is written to the output")
+            raise WrongUsageError("-: name a new file; a copy is not written to the output")
         try:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
-            raise WrongUsageError(f"{path}: {error.strerror}; a new file is needed") from error
+            raise WrongUsageError(f"{path}: {error.strerror}; name a new file") from error
         try:
             with os.fdopen(opened, "w", encoding="utf-8") as file:
                 return self._write(lambda line: print(simplejson.dumps(line), file=file))
@@ -136,7 +136,7 @@ class Copier:
             try:
                 return self.api.post(*path, body=body)
             except UnreachableError as away:
-                self.say(f"{away}; another try")
+                self.say(f"{away}; trying again")
                 self.sleep(2.0**number)
         return self.api.post(*path, body=body)
 
@@ -144,8 +144,8 @@ class Copier:
 def _not_ended(refused: list[str]) -> str:
     shown = "; ".join(refused[:MOST_FAULTS])
     return (
-        f"{len(refused)} lines were refused: {shown}. The rest is there, and the restoring has not "
-        "ended: mend the cause and repeat the command, or end it without them by --leave-out"
+        f"{len(refused)} lines were refused: {shown}. The other lines are restored. "
+        "Fix the cause and repeat the command, or finish without these lines with --leave-out"
     )
 
 
@@ -171,10 +171,12 @@ def check(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsageError(f"{path} cannot be read: {error}") from error
     if found.ended is None:
-        found.faults.append("it has no end: it was not written to its end, or was cut")
+        found.faults.append("its end is missing: it was not written completely, or was cut")
     elif (found.ended["end"], found.ended.get("orders")) != (found.lines, found.orders):
         counts = f"{found.ended['end']} lines, {found.ended.get('orders')} orders"
-        found.faults.append(f"it has {found.lines} lines, {found.orders} orders, but says {counts}")
+        found.faults.append(
+            f"it has {found.lines} lines, {found.orders} orders, but its end says {counts}"
+        )
     if found.faults:
         raise WrongUsageError(f"{path} is broken: {'; '.join(found.faults[:MOST_FAULTS])}")
     return found.copy
@@ -190,22 +192,22 @@ def _note(found: _Found, number: int, text: str) -> str:
     try:
         line = exact_json.read(text)
     except ValueError as error:
-        return f"no JSON: {error}"
+        return f"not JSON: {error}"
     if not isinstance(line, dict):
-        return "no object"
+        return "not an object"
     if number == 1:
         found.copy = str(line.get("copy"))
         known = line.get("format") == FORMAT
-        return "" if known else f"no first line of a copy of format {FORMAT}"
+        return "" if known else f"not the first line of a copy of format {FORMAT}"
     if found.ended is not None:
-        return "it is behind the end"
+        return "it comes after the end"
     if "end" in line:
         found.ended = line
         return ""
     found.lines += 1
     found.orders += line.get("table") == "orders"
     wrong = [name for name, kind in LINE.items() if not isinstance(line.get(name), kind)]
-    return f"no {', '.join(wrong)}" if wrong else ""
+    return f"wrong or missing: {', '.join(wrong)}" if wrong else ""
 
 
 def parts(path: Path) -> Iterator[list[Json]]:

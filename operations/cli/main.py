@@ -179,7 +179,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 )
 @click.pass_context
 def main(ctx: click.Context, url: str, key: str | None, token: str | None) -> None:
-    """Find out why an order is where it is, and put it right."""
+    """Find out why an order is where it is, and fix it."""
     if key is None and urlsplit(url).hostname not in LOOPBACK:
         (option,) = (param for param in main.params if param.name == "key")
         raise click.MissingParameter(ctx=ctx, param=option)

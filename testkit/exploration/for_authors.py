@@ -155,7 +155,7 @@ class Coverage:
         for law in self.explored.unchecked:
             by_moment.setdefault(law.moment, set()).update(law.statements)
         if by_moment:
-            yield "laws that were put to no test, since this never came about:"
+            yield "laws that were not tested, because these events did not happen:"
         for moment, statements in by_moment.items():
             yield f"    {moment}: {', '.join(sorted(statements))}"
 
@@ -179,7 +179,7 @@ class NothingEndedError(AssertionError):
 
     def __init__(self, coverage: Coverage) -> None:
         more = "give it more `seconds` or `states`, fewer `faults`, or a smaller order"
-        super().__init__(f"no course of events came to its end: {more}\n{coverage}")
+        super().__init__(f"no course of events reached its end; {more}\n{coverage}")
         self.coverage = coverage
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from engine.words.catalogue import text
 from functions_alone.tests.support.waiting import eventually
 from tests.support.failing import fault, steps_of
 from tests.support.interfaces import CommandLine
@@ -136,7 +137,7 @@ async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
     code, _, err = await CommandLine(client).run(
         "acknowledge", "--cause", "there is no such cause", "-m", "again"
     )
-    assert (code, "no alert is meant by that" in err) == (1, True)
+    assert (code, text("cli.no-alert") in err) == (1, True)
 
 
 @pytest.mark.proves("ALR-1", "OPR-3")

@@ -184,9 +184,7 @@ def run() -> None:
 
 @main.command(name="submit")
 @click.argument("payload")
-@click.option(
-    "--workflow", help="What is to be done for the order (default: what its business says)."
-)
+@click.option("--workflow", help="The workflow of the order (default: that of its business).")
 def submit_order(payload: str, workflow: str | None) -> None:
     """Put an order with this PAYLOAD, a JSON object, onto the queue order-submissions of the running stack.
 

@@ -159,7 +159,7 @@ def to_be_deployed(name: str) -> Application:
 
 
 @click.command(help=__doc__)
-@click.option("--write", "to_be_written", is_flag=True, help="Write the files that do not fit.")
+@click.option("--write", "to_be_written", is_flag=True, help="Write the files that differ.")
 @click.option(
     "--deploy", metavar="MODULE:NAME", help="Deploy this business: write all files for it."
 )

@@ -87,7 +87,7 @@ def _events(content_type: str, body: bytes) -> list[dict[str, Any]]:
     try:
         content = json.loads(body)
     except ValueError:
-        raise ValueError("the body is no JSON") from None
+        raise ValueError("the body is not JSON") from None
     events = content if isinstance(content, list) else [content]
     for place, event in enumerate(events):
         missing = [name for name in REQUIRED if not isinstance(event, dict) or not event.get(name)]

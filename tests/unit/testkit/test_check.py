@@ -22,7 +22,11 @@ from tests.support.simulated_world import World
 
 OTHER = {"amount": "11.00"}
 REFUSED = {"amount": None}
-TWICE, AT_ONCE, OTHERS = "the same key twice", "twice at once", "the same key, other content"
+TWICE, AT_ONCE, OTHERS = (
+    "the same key twice",
+    "two calls at the same time",
+    "the same key, other content",
+)
 UNKNOWN, UNDONE, REFUSAL = "undo of an unknown key", "undo of what was done", "a refusal"
 
 
@@ -77,8 +81,8 @@ async def test_every_fault_is_named(fault, names):
 @pytest.mark.parametrize(
     ("fault", "name", "words"),
     [
-        ("says the same to all", TWICE, "whether there was one effect is not seen"),
-        ("takes other content for the same", OTHERS, "a mistake of the caller stays unseen"),
+        ("says the same to all", TWICE, "the number of effects is unknown"),
+        ("takes other content for the same", OTHERS, "the caller does not notice its mistake"),
         ("remembers refusals", REFUSAL, "declare remembers_refusals=True"),
         ("needs a card", REFUSAL, "402; declare refusals=(402,); the key is free again"),
     ],
@@ -128,7 +132,7 @@ async def test_the_command_tells_every_finding(capsys, monkeypatch):
     assert [line.split(":")[0].split(maxsplit=1) for line in printed.out.splitlines()[:4]] == [
         ["ok", name] for name in (TWICE, AT_ONCE, UNKNOWN, UNDONE)
     ]
-    assert "give some that is valid with --other" in printed.out
+    assert "valid content with --other" in printed.out
     assert "hush" not in printed.out + printed.err
     async with served(Bank()) as url:
         assert await run(url, *content, "--yes") == FAILS
@@ -261,7 +265,7 @@ async def test_a_declared_agent_is_tried_as_it_calls_its_service(capsys, monkeyp
             (),
             "DEALER_URL: expected an address",
         ),
-        ({}, ("--agent", "shop.business:SHOP"), "shop.business:SHOP is no agent"),
+        ({}, ("--agent", "shop.business:SHOP"), "shop.business:SHOP is not an agent"),
         ({}, ("--agent", "nowhere:dealer"), "nowhere:dealer: No module named 'nowhere'"),
     ],
 )

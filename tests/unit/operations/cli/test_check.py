@@ -57,7 +57,7 @@ PLACED = SIMULATED | {"POST_sample": (202, {"orderId": "b01-x"})}
 def test_nothing_is_ordered_where_the_services_are_real(simulator):
     """What is ordered would be done."""
     api, requests = deployment(GET_health=(200, HEALTHY), GET_simulator=simulator)
-    assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "not tried"]
+    assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "skipped"]
     assert requests == ["GET health", "GET simulator"]
 
 
@@ -65,7 +65,7 @@ def test_where_no_refusal_waits_for_an_operator_an_order_is_all_that_is_tried():
     """Of the failure of any other it is made undone."""
     answers = PLACED | sample_of(("undone", False)) | {"GET_b01-x": (200, ORDER)}
     api, requests = deployment(**answers)
-    assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "ok  order", "not tried"]
+    assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "ok  order", "skipped"]
     assert requests.count("POST sample") == 1
 
 
@@ -130,7 +130,7 @@ def test_a_key_that_is_refused_is_not_tried_again():
 
 
 @pytest.mark.parametrize(
-    ("alerts", "fault"), [([], "alert: none of b01-x, still"), ([ALERT], "resubmit: b01-x is Err")]
+    ("alerts", "fault"), [([], "alert: none for b01-x, still"), ([ALERT], "resubmit: b01-x is Err")]
 )
 def test_every_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
     """An alert that does not come through Event Grid; an order that does not go on."""
@@ -169,7 +169,7 @@ def test_an_alert_is_found_among_many_others(pages, looks, monkeypatch):
     if ALERT in [alert for page in pages[:looks] for alert in page]:
         assert run(api)[-1].startswith("ok  resubmit")
     else:
-        with pytest.raises(ApiError, match="alert: none of b01-x, still"):
+        with pytest.raises(ApiError, match="alert: none for b01-x, still"):
             run(api)
     assert len(seen) == looks
 

@@ -11,6 +11,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+from engine.words.catalogue import text
 from operations.api.requests import OperatorRequest, PauseRequest
 from operations.api.views import order_view
 from operations.cli import formatting, main
@@ -64,15 +65,19 @@ PAGE = {"html": "<html>Sign in</html>"}
         (always(302, **TO_SIGN_IN), KeyRefusedError, "OPERATOR_TOKEN"),
         (always(401), KeyRefusedError, "OPERATOR_TOKEN"),
         (always(403, **PAGE), KeyRefusedError, "OPERATOR_TOKEN"),
-        (always(200, **PAGE), UnreachableError, "is that the app's address?"),
-        (always(200, json=["no", "object"]), UnreachableError, "is that the app's address?"),
-        (always(502, **PAGE), UnreachableError, "502, without a reason"),
-        (always(503, json={"error": "no title"}), UnreachableError, "503, without a reason"),
+        (always(200, **PAGE), UnreachableError, "check the app's address"),
+        (always(200, json=["no", "object"]), UnreachableError, "check the app's address"),
+        (always(502, **PAGE), UnreachableError, text("cli.no-reason", status=502)),
+        (
+            always(503, json={"error": "no title"}),
+            UnreachableError,
+            text("cli.no-reason", status=503),
+        ),
         (always(500, json={"title": "It broke"}), BrokenError, "It broke"),
         (
             always(400, content=b"{broken", headers={"content-type": "application/json"}),
             ApiError,
-            "400, without",
+            text("cli.no-reason", status=400),
         ),
         (
             always(409, json={"title": "Refused", "detail": "why", "faults": ["a"]}),
@@ -119,7 +124,7 @@ def test_an_order_is_shown_with_the_round_of_a_step():
     again = orders.pending(steps=[second])
     for order, number, expected in (
         (orders.new(), 0, "NotStarted  0  "),
-        (again, 1, "2 (round 2)"),
+        (again, 1, "2 (key generation 2)"),
     ):
         view = order_view(order, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
         assert view["steps"][0]["keyGeneration"] == number
@@ -139,7 +144,7 @@ def test_a_list_says_which_step_an_order_is_at_and_until_when():
         row | at_work | {"failedSteps": ["pay"], "completeBy": None, "notBefore": "later"},
     ]
     header, *lines = formatting.orders_table(rows).splitlines()
-    assert header.split() == ["ORDER", "SITUATION", "UNTIL", "SINCE", "STEP"]
+    assert header.split() == ["ORDER", "STATUS", "UNTIL", "SINCE", "STEP"]
     assert [line.split()[2:] for line in lines] == [
         ["then"],
         ["soon", "then", "check"],
@@ -396,7 +401,7 @@ def test_an_answer_that_is_not_given_shows_the_question(monkeypatch):
     }
     monkeypatch.setattr(Api, "get", lambda _self, *path: question if path[-1] == "photos" else {})
     shown = CliRunner().invoke(main.main, ["--key", "k", "answer", "b03-1", "photos"]).output
-    for part in ("of the roof", "until 2026-02-01", "1 of 3 times", "Please send them", "urls, by"):
+    for part in ("of the roof", "until 2026-02-01", "1 of 3", "Please send them", "urls, by"):
         assert part in shown
 
 

@@ -102,12 +102,12 @@ def test_a_copy_goes_through_a_file_that_only_its_owner_can_read(file):
 def test_no_file_is_overwritten_and_nothing_goes_to_the_output(file):
     """Neither a file nor a device: a new one is needed."""
     file.write_text("precious")
-    with pytest.raises(ApiError, match="a new file is needed"):
+    with pytest.raises(ApiError, match="name a new file"):
         with_an_order().copier().export(file)
     assert file.read_text() == "precious"
-    with pytest.raises(ApiError, match="a new file is needed"):
+    with pytest.raises(ApiError, match="name a new file"):
         with_an_order().copier().export(copies.Path("/dev/stdout"))
-    with pytest.raises(ApiError, match="a new file is needed"):
+    with pytest.raises(ApiError, match="name a new file"):
         with_an_order().copier().export(copies.Path("-"))
 
 
@@ -126,7 +126,7 @@ def test_an_app_that_is_away_for_a_moment_is_called_again(file):
     there.away = 2
     there.copier().export(file)
     assert check(file)
-    assert any("another try" in line for line in there.output)
+    assert any("trying again" in line for line in there.output)
 
 
 @pytest.mark.proves("OPR-11")
@@ -142,13 +142,13 @@ def test_orders_that_were_erased_since_are_erased_again(file, tmp_path):
 
 
 BROKEN = {
-    "it has no end": (FIRST, LINE),
-    "line 3: it is behind the end": (FIRST, {"end": 0, "orders": 0}, LINE),
-    "it has 1 lines, 1 orders, but says 2 lines": (FIRST, LINE, {"end": 2, "orders": 1}),
-    "line 2: no JSON": (FIRST, "{", END),
-    "line 2: no object": (FIRST, "[]", END),
-    "line 2: no at, rows": (FIRST, {"table": "orders", "partition": "b03"}, END),
-    "line 1: no first line of a copy of format 1": ({**FIRST, "format": 2}, LINE, END),
+    "its end is missing": (FIRST, LINE),
+    "line 3: it comes after the end": (FIRST, {"end": 0, "orders": 0}, LINE),
+    "it has 1 lines, 1 orders, but its end says 2 lines": (FIRST, LINE, {"end": 2, "orders": 1}),
+    "line 2: not JSON": (FIRST, "{", END),
+    "line 2: not an object": (FIRST, "[]", END),
+    "line 2: wrong or missing: at, rows": (FIRST, {"table": "orders", "partition": "b03"}, END),
+    "line 1: not the first line of a copy of format 1": ({**FIRST, "format": 2}, LINE, END),
 }
 
 
@@ -165,7 +165,7 @@ def test_a_broken_file_names_its_faults_and_nothing_of_it_is_sent(file, fault, l
 
 def test_every_fault_of_a_file_is_named(file):
     """Not the first alone."""
-    with pytest.raises(ApiError, match=r"line 2: .*line 3: .*no end"):
+    with pytest.raises(ApiError, match=r"line 2: .*line 3: .*its end is missing"):
         check(written(file, FIRST, "{", "[]"))
 
 

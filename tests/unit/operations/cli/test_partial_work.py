@@ -6,6 +6,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
+from engine.words.catalogue import text
 from operations.cli import main
 from operations.cli.client import Api, ApiError, UnreachableError
 
@@ -184,7 +185,7 @@ def test_an_erasure_counts_the_orders_that_were_erased(run):
     names = [word for order_id in ORDERS for word in ("--order", order_id)]
     ran, _ = run(erased({ORDERS[1]: 409}), "erase", "--go", *names, *SIGNED)
     assert ran.exit_code == ApiError.exit_code
-    assert "3 orders" in ran.stdout
+    assert text("cli.erased", orders=3) in ran.stdout
     assert ORDERS[1] in ran.stderr
 
 
@@ -200,7 +201,7 @@ def test_an_erasure_that_leaves_something_ends_with_an_error(run, left):
     """An order that cannot be read, or a message that names the customer, or may (bugs2 53)."""
     there = erased({}, ORDERS[:2], **left)
     ran, _ = run(there, "erase", "--go", "--email", "ada@example.com", *SIGNED)
-    assert (ran.exit_code, "2 orders" in ran.stdout) == (ApiError.exit_code, True)
+    assert (ran.exit_code, text("cli.erased", orders=2) in ran.stdout) == (ApiError.exit_code, True)
     assert ("m1" in ran.stdout) != (ORDERS[2] in ran.stdout)
     ran, _ = run(there, "erase", "--email", "ada@example.com", *SIGNED)
     assert ran.exit_code == 0
@@ -214,4 +215,4 @@ def test_an_erasure_that_was_cut_short_tells_how_many_it_did(run):
     names = [word for order_id in ORDERS for word in ("--order", order_id)]
     ran, posted = run(erased({ORDERS[2]: 503}), "erase", "--go", *names, *SIGNED)
     assert (ran.exit_code, len(posted)) == (UnreachableError.exit_code, 3)
-    assert "2 orders" in ran.stdout
+    assert text("cli.erased", orders=2) in ran.stdout
