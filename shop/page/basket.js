@@ -53,9 +53,9 @@ export function basketPage(place) {
       h(
         "span",
         { class: "amount" },
-        h("button", { "aria-label": `One ${item.name} less`, onClick: () => change(item, -1) }, "−"),
+        h("button", { "aria-label": `Remove one ${item.name}`, onClick: () => change(item, -1) }, "−"),
         h("span", { class: "number" }, item.quantity),
-        h("button", { "aria-label": `One ${item.name} more`, onClick: () => change(item, 1) }, "+"),
+        h("button", { "aria-label": `Add one ${item.name}`, onClick: () => change(item, 1) }, "+"),
       ),
       h("span", { class: "sum" }, total([item])),
     );
@@ -164,7 +164,7 @@ function faultsOf(problem) {
   if (problem.status === 409)
     return [
       {
-        text: "This basket was sent before with other details, and that order may be on its way. Look at your orders first.",
+        text: "This basket was already sent with other details, and that order may be under way. Look at your orders first.",
       },
     ];
   if (!problem.faults.length) return [{ text: `${problem.message}. Nothing is lost: try again in a moment.` }];
@@ -178,6 +178,6 @@ const empty = () =>
   h(
     "div",
     { class: "empty" },
-    h("p", null, "There is nothing in it yet."),
+    h("p", null, "Your basket is empty."),
     h("p", null, h("a", { href: "#/" }, "Look at our teas")),
   );

@@ -43,7 +43,7 @@ export function orderPage(place, id) {
         h(
           "p",
           { class: "note", role: "status" },
-          "We cannot look at the moment, and go on trying. This is what we knew last.",
+          "We cannot reach the shop at the moment, but keep trying. This is the last known state.",
         ),
       order.steps.length > 0 && h("ol", { class: "steps", "aria-label": "Steps" }, order.steps.map(step)),
       h(

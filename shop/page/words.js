@@ -15,29 +15,29 @@ const STEPS = {
   shipment: ["Sending it to you", "Sent to you", "Parcel called back"],
   capture: ["Taking the payment", "Paid", "Money returned"],
 };
-const TRYING_AGAIN = "Taking longer; we try again";
-const FOLLOWS = "This page follows your order by itself.";
+const TRYING_AGAIN = "Taking longer than usual; we are trying again";
+const FOLLOWS = "This page updates by itself.";
 
 /** @type {Record<string, OrderWords>} */
 const ORDER = {
-  accepted: { look: LOOK.plain, line: "One moment.", next: "Your order has arrived, and is being written down." },
+  accepted: { look: LOOK.plain, line: "One moment.", next: "We have received your order, and are recording it." },
   runs: { look: LOOK.runs, line: "We are on it.", next: FOLLOWS },
   slow: {
     look: LOOK.retried,
     line: `${TRYING_AGAIN}.`,
     next: "Your order is safe. You may close this page and come back.",
   },
-  later: { look: LOOK.plain, line: "We begin at the time you chose.", next: FOLLOWS },
-  done: { look: LOOK.well, line: "All done. Your parcel is on its way.", next: "You need do nothing more." },
+  later: { look: LOOK.plain, line: "We will start at the time you chose.", next: FOLLOWS },
+  done: { look: LOOK.well, line: "All done. Your parcel is on its way.", next: "You do not need to do anything." },
   beingUndone: {
     look: LOOK.undone,
     line: "Your order is being cancelled.",
-    next: "Everything that was done is taken back.",
+    next: "We are undoing everything that was done.",
   },
   inDoubt: {
     look: LOOK.wrong,
-    line: "A person is looking at it.",
-    next: "Something needs a hand. Your order is safe, and you need do nothing.",
+    line: "We are looking into it.",
+    next: "Something went wrong. Your order is safe, and you do not need to do anything.",
   },
 };
 
@@ -45,7 +45,8 @@ const ORDER = {
 export function orderWords({ processState, direction, outcome, notBefore, steps }, isSlow) {
   if (processState === "Accepted") return ORDER.accepted;
   if (processState === "Processed") return ORDER.done;
-  if (outcome === "undone") return { look: LOOK.undone, line: "Cancelled; all taken back.", next: charge(steps) };
+  if (outcome === "undone")
+    return { look: LOOK.undone, line: "Cancelled. Everything was undone.", next: charge(steps) };
   if (processState === "Error") return ORDER.inDoubt;
   if (direction === "undo") return ORDER.beingUndone;
   if (notBefore) return ORDER.later;
@@ -54,16 +55,16 @@ export function orderWords({ processState, direction, outcome, notBefore, steps 
 
 /** The words for a step of an order. @param {Order} order @param {Step} step @param {boolean} isSlow whether the customer has waited long for it @returns {StepWords} */
 export function stepWords(order, { name, state, tryingAgain }, isSlow) {
-  const [doing, done, back] = STEPS[name] ?? [name, `${name}: done`, `${name}: taken back`];
+  const [doing, done, back] = STEPS[name] ?? [name, `${name}: done`, `${name}: undone`];
   if (tryingAgain || isSlow) return { look: LOOK.retried, words: doing, more: TRYING_AGAIN };
-  const failed = order.outcome === "undone" ? "This could not be done" : "A person is looking at it";
+  const failed = order.outcome === "undone" ? "This could not be done" : "We are looking into it";
   /** @type {Record<string, [Look, string, string?]>} */
   const known = {
     Running: [LOOK.runs, doing],
     Completed: [LOOK.well, done],
     Skipped: [LOOK.well, done],
     Failed: [LOOK.wrong, doing, failed],
-    Undoing: [LOOK.undone, "Taking it back", doing],
+    Undoing: [LOOK.undone, "Undoing this step", doing],
     Undone: [LOOK.undone, back],
   };
   // A state that is newer than this page is shown like a step that waits.
@@ -79,5 +80,5 @@ export const canBeSlow = ({ processState }, { state, tryingAgain }) =>
 function charge(steps) {
   const capture = steps.find(({ name }) => name === "capture");
   const wasRequested = capture !== undefined && capture.state !== "NotStarted";
-  return wasRequested ? "What was paid goes back to you." : "You were not charged.";
+  return wasRequested ? "Your payment will be returned." : "You were not charged.";
 }

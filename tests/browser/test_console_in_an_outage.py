@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
 from tests.support.browsers import KEY
 
 pytestmark = pytest.mark.soak
@@ -83,7 +84,7 @@ async def test_a_new_tab_has_the_key_and_where_it_is_forgotten_all_forget_it(vis
     second = await first.context.new_page()
     await second.goto("/console#/alerts")
     await expect(second.get_by_role("heading", name="Alerts")).to_be_visible()
-    await second.get_by_role("button", name="Forget the key").click()
+    await second.get_by_role("button", name=text("console.main.forget")).click()
     await expect(first.get_by_label("Operators' key")).to_be_visible()
     assert await first.evaluate("[sessionStorage.length, document.cookie]") == [0, ""]
 
@@ -149,9 +150,9 @@ async def test_who_takes_a_cause_takes_all_of_its_alerts(visitor, console):
         lambda route: route.fulfill(json={"acknowledged": keys, "byOthers": []}),
     )
     await page.get_by_role("link", name="Alerts", exact=True).first.click()
-    await page.get_by_role("button", name="I take it").click()
+    await page.get_by_role("button", name=text("console.parts.take")).click()
     await page.get_by_role("textbox", name="Why").fill("looking")
-    await page.get_by_role("dialog").get_by_role("button", name="I take it").click()
+    await page.get_by_role("dialog").get_by_role("button", name=text("console.parts.take")).click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
     [sent] = visitor.sent("POST", "acknowledge")
     assert sent.post_data_json["alerts"] == keys

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
 from functions_alone.tests.support.waiting import eventually
 from tests.support.browsers import KEY
 from tests.support.failing import fault
@@ -57,13 +58,13 @@ async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
             )
             assert await page.evaluate("sessionStorage.getItem('operator-key')") is None
     await page.get_by_role("link", name=order_id).click()
-    await expect(page.locator(".summary")).to_contain_text("because: address not deliverable")
+    await expect(page.locator(".summary")).to_contain_text("address not deliverable")
     await expect(page.locator(".graph g.error")).to_contain_text("shipment")
 
     await page.get_by_role("link", name="Faults", exact=True).first.click()
     await (
         page.locator("li li", has_text=f"reject for order {order_id}")
-        .get_by_role("button", name="Mend")
+        .get_by_role("button", name=text("console.faults.mend"))
         .click()
     )
     await expect(page.locator("main")).not_to_contain_text(order_id)
@@ -108,7 +109,7 @@ async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stu
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog")).to_be_visible()
     assert visitor.sent("POST") == []
-    await page.get_by_role("button", name="Take all of it back").click()
+    await page.get_by_role("button", name=text("action.cancel.button")).click()
     await expect(page.locator(".head .badge")).to_have_text("Undone")
     assert sorted(await page.locator(".graph g.undo .name").all_text_contents()) == [
         "payment",
@@ -181,7 +182,7 @@ async def test_whoever_acts_on_many_orders_types_their_number_and_means_every_pa
     await fill(page)
     begin = page.get_by_role("dialog").get_by_role("button", name="Resubmit 30 orders")
     for number, ready in (("20", False), ("30", True)):
-        await page.get_by_label("Type 30 to go on").fill(number)
+        await page.get_by_label(text("console.dialog.number", count=30)).fill(number)
         assert await begin.is_enabled() is ready
     await begin.click()
     await expect(page.locator(".outcome")).to_contain_text("30 done, 0 refused, 0 changed")
@@ -217,7 +218,7 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
     await pasted.get_by_role("link", name="Clear").click()
     await expect(bulk).to_have_count(2)
     await pasted.goto("/console#/orders?state=open&workflow=nobody-has-it")
-    await expect(pasted.get_by_text("No order fits this filter")).to_be_visible()
+    await expect(pasted.get_by_text(text("console.list.none-fits"))).to_be_visible()
 
 
 @pytest.mark.soak
@@ -337,7 +338,7 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
     payment = last.locator(".spark", has_text="payment")
     await expect(payment).to_contain_text(re.compile(r"latest .+s, longest .+s"))
     await expect(payment.locator("path")).to_have_attribute("d", re.compile(r"^M[\d.]+ [\d.]+h1"))
-    await last.get_by_text("The same as a table").click()
+    await last.get_by_text(text("console.charts.as-table")).click()
     await expect(last.locator("tbody tr").last).to_contain_text("longest")
     for _ in range(3):
         await page.keyboard.press("r")
@@ -345,7 +346,7 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
     assert len(visitor.sent("GET", FIGURES)) == 1
     await page.route(f"**{FIGURES}", nothing_ended)
     await page.clock.run_for(61_000)
-    await expect(last).to_contain_text("Nothing ended in the hour until ")
+    await expect(last).to_contain_text(text("console.charts.none", until="")[:-2])
     await page.route(
         f"**{FIGURES}", lambda route: route.fulfill(status=503, json={"title": "away"})
     )
@@ -386,7 +387,7 @@ async def test_a_poison_message_is_read_and_dropped(console, client, stack):
     assert await page.locator("main img").count() == 0
     await message.get_by_role("button", name="Drop").click()
     await fill(page, note="somebody played")
-    await page.get_by_role("button", name="Drop it for good").click()
+    await page.get_by_role("button", name=text("action.drop.button")).click()
     await expect(message).to_have_count(0)
 
 
@@ -420,14 +421,14 @@ async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_
     page = await console(f"/orders/{order_id}")
     await page.get_by_role("button", name="Hold", exact=True).click()
     await fill(page)
-    await page.get_by_role("button", name="Hold it").click()
+    await page.get_by_role("button", name=text("action.hold.button")).click()
     await expect(page.locator(".head .badge")).to_have_text("Held")
-    await expect(page.locator(".summary")).to_contain_text("holds it since")
+    await expect(page.locator(".summary")).to_contain_text("by Grace since")
     await fault(client, "payment", "none", order_id)
     await client.until(order_id, "Pending")
     await eventually(partial(is_matched, client, "release", order_id))
     await page.goto("/console#/orders?state=Held")
-    await expect(page.locator("tr", has_text=order_id)).to_contain_text("held by Grace")
+    await expect(page.locator("tr", has_text=order_id)).to_contain_text("by Grace")
     await page.get_by_role("button", name="Release all of these").click()
     await fill(page)
     await (

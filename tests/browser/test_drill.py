@@ -9,6 +9,7 @@ import pytest
 from azure.storage.queue.aio import QueueClient
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
 from functions_alone.tests.support.waiting import eventually
 from tests.support.browsers import KEY
 from tests.support.client import PATIENT
@@ -132,13 +133,13 @@ async def test_from_an_alert_to_mended_and_it_held(visitor, drilled, tmp_path):
     await hand.click("button", "Open the console")
     cause = page.locator(".card", has_text="card declined")
     await expect(cause).to_contain_text(f"{HIT} alerts")
-    await hand.click("button", "I take it", within=cause)
+    await hand.click("button", text("console.parts.take"), within=cause)
     await page.get_by_role("textbox", name="Your name").fill("Grace")
-    await hand.confirm("I take it", "I call the bank")
-    await expect(cause).to_contain_text("taken by Grace")
+    await hand.confirm(text("console.parts.take"), "I call the bank")
+    await expect(cause).to_contain_text("to Grace")
 
     await hand.click("link", "Show orders", within=cause)
-    assert await whom(hand, tmp_path / "hit.csv", "Needs you") == set(ids["hit"])
+    assert await whom(hand, tmp_path / "hit.csv", text("list.Error")) == set(ids["hit"])
     await hand.click("link", "Undone", exact=True)
     undone = await whom(hand, tmp_path / "undone.csv", "Undone")
     assert undone == {*ids["undone"], *ids["cancelled"]}
@@ -148,14 +149,12 @@ async def test_from_an_alert_to_mended_and_it_held(visitor, drilled, tmp_path):
     await client.fault("none")  # the bank is back
     await page.go_back()
     await hand.click("button", "Resubmit all of these")
-    await page.get_by_label(f"Type {HIT} to go on").fill(str(HIT))
+    await page.get_by_label(text("console.dialog.number", count=HIT)).fill(str(HIT))
     await hand.confirm(f"Resubmit {HIT} orders", "the bank is back")
     await expect(page.locator(".outcome")).to_contain_text(f"{HIT} done, 0 refused, 0 changed")
     await hand.click("button", "Close")
     followed = page.locator("#followed")
-    await expect(followed).to_contain_text(
-        re.compile(f"{HIT} orders resubmitted by you: {HIT} ended")
-    )
+    await expect(followed).to_contain_text(re.compile(f"{HIT} orders: {HIT} ended"))
 
     await hand.click("link", "Overview", exact=True)
     await expect(page.locator("#sentence")).to_have_text(f"{POISON} messages could not be read.")

@@ -3,6 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
 from tests.support.axe import violations
 from tests.support.browsers import KEY
 from tests.support.failing import fault
@@ -166,7 +167,9 @@ async def test_in_a_list_of_a_thousand_nothing_moves_under_whoever_reads_it(list
     del orders[:20]
     orders[480] = orders[480] | {"reason": "changed"}
     await page.keyboard.press("r")
-    await expect(page.get_by_role("status").filter(has_text="21 changes since")).to_be_visible()
+    await expect(
+        page.get_by_role("status").filter(has_text=text("console.list.changes", count=21))
+    ).to_be_visible()
     await expect(row).to_be_focused()
     assert await page.evaluate("scrollY") == pytest.approx(top, abs=100)
     await page.get_by_role("button", name="show", exact=True).click()

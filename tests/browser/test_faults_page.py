@@ -6,6 +6,8 @@ import re
 import pytest
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
+
 SIMULATOR = re.compile("/simulator$")
 ORDERS = 100
 
@@ -44,7 +46,7 @@ async def test_only_simulated_services_are_there_to_be_broken(console, client):
     )
     fault = page.locator("li li", has_text="down for sku NOTHING")
     await expect(fault).to_be_visible()
-    await fault.get_by_role("button", name="Mend").click()
+    await fault.get_by_role("button", name=text("console.faults.mend")).click()
     await expect(fault).to_have_count(0)
 
 

@@ -6,6 +6,7 @@ from time import monotonic
 import pytest
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
 from tests.support.axe import violations
 from tests.support.stacks import running
 
@@ -51,10 +52,12 @@ async def test_a_service_is_broken_and_mended_on_its_part_of_the_picture(console
     row = page.get_by_role("row", name=re.compile("Agent payment"))
     await expect(row).to_contain_text("broken: hang")
     await client.until(order_id, "Processing", failures=1)
-    await page.get_by_role("button", name="Mend payment").click()
+    await page.get_by_role("button", name=f"{text('console.faults.mend')} payment").click()
     await expect(service).to_contain_text("works")
     await client.until(order_id, "Processed")
-    await expect(page.locator(".dot", has_text=f"{order_id}: it has ended")).to_have_count(1)
+    await expect(
+        page.locator(".dot", has_text=f"{order_id}: {text('console.picture.dot-over')}")
+    ).to_have_count(1)
 
 
 @pytest.mark.alone

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
+from engine.words.catalogue import text
+
 MINUTE = 60
 STEP = 5
 HIDE = """Object.defineProperty(document, "hidden", { value: %s, configurable: true });
@@ -70,7 +72,9 @@ async def test_while_the_app_is_away_the_page_keeps_what_it_has(visitor, console
         "**/api/operator/**", lambda route: route.fulfill(status=503, json={"title": "away"})
     )
     await page.keyboard.press("r")
-    await expect(page.get_by_role("alert")).to_contain_text("This is as of")
+    await expect(page.get_by_role("alert")).to_contain_text(
+        text("console.live.as-of", time="")[:-1]
+    )
     await expect(page.locator("#sentence")).to_be_visible()
     visitor.requests.clear()
     await pass_time(visitor, page)

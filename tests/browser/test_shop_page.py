@@ -65,7 +65,7 @@ async def test_a_basket_whose_answer_was_lost_is_bought_once(visitor):
     await page.get_by_label("Name").fill("Grace")
     await page.get_by_role("button", name="Order now").click()
     await expect(page.locator("#faults")).to_contain_text(
-        "This basket was sent before with other details"
+        "This basket was already sent with other details"
     )
     await page.get_by_label("Name").fill("Ada")
     await page.get_by_role("button", name="Order now").click()
@@ -95,7 +95,7 @@ async def test_a_payment_that_hangs_and_recovers_is_shown_calmly(visitor, client
     await expect(line).to_have_text("We are on it.")
     await expect(page.locator("li.processed", has_text="Your tea is set aside")).to_be_visible()
     await page.clock.run_for(10_000)
-    await expect(line).to_have_text("Taking longer; we try again.")
+    await expect(line).to_have_text("Taking longer than usual; we are trying again.")
     await expect(page.locator("li.again")).to_contain_text("Checking payment")
     await fault(client, "payment", "none", order_id)
     await expect(line).to_have_text("All done. Your parcel is on its way.")
@@ -111,7 +111,7 @@ async def test_what_is_cancelled_says_what_was_charged(visitor, client, stack):
     await fault(client, "shipment", "reject", order_id)
     await submit(stack, order_id, workflow="order-undo")
     page = await visitor.page(f"/shop#/orders/{order_id}")
-    await expect(page.locator(".line")).to_have_text("Cancelled; all taken back.")
+    await expect(page.locator(".line")).to_have_text("Cancelled. Everything was undone.")
     await expect(page.locator(".state")).to_contain_text("You were not charged.")
     visitor.requests.clear()
     await page.reload()

@@ -21,7 +21,7 @@ beforeEach(() => {
     events: {
       began: { beginsAttempt: true },
       late: { endsAttempt: { word: "no answer in time", mark: "again" } },
-      idle: { endsAttempt: { word: "waited, not tried", mark: "waited" } },
+      idle: { endsAttempt: { word: "not attempted", mark: "waited" } },
     },
   });
 });
@@ -38,7 +38,7 @@ test("what was not tried is no answer that came too late, and waiting is told", 
   const label = picture.props["aria-label"];
   const waited = (seconds) => text("console.bars.waited", { time: text("page.time.seconds", { count: seconds }) });
   assert.match(label, new RegExp(`no answer in time .*5\\.0.*; ${waited("2.0")}; .*2`));
-  assert.match(label, new RegExp(`waited, not tried .*1\\.0.*: circuit open; ${waited("5\\d\\.\\d")}$`));
+  assert.match(label, new RegExp(`not attempted .*1\\.0.*: circuit open; ${waited("5\\d\\.\\d")}$`));
   assert.deepEqual(
     all(picture, "g").map(({ props }) => props.class),
     ["again", "waited"],

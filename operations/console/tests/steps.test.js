@@ -36,7 +36,10 @@ test("a step says its exact state, or for what it waits, where that says more th
 });
 
 test("a step that was skipped says why", () => {
-  assert.equal(cells({ state: "Skipped", reason: "not needed: above_limit" }).at(-1), "not needed: above_limit");
+  assert.equal(
+    cells({ state: "Skipped", reason: "condition above_limit is not met" }).at(-1),
+    "condition above_limit is not met",
+  );
 });
 
 test("a step says how often it was tried, and how often in vain if it ever was", () => {

@@ -43,7 +43,7 @@ know({
   events: { expired: { isFailure: true } },
   lists: {
     open: { title: "All open", mark: "pending", parts: ["Stuck", "Pending"] },
-    Stuck: { title: "Needs you", mark: "error", parts: ["Stuck"], waitsForOperator: true },
+    Stuck: { title: "Needs attention", mark: "error", parts: ["Stuck"], waitsForOperator: true },
   },
 });
 
