@@ -19,6 +19,7 @@ import shop.triggers
 from engine.http.external_events import callback_routes
 from engine.http.openapi import description
 from engine.runtime.api import http_functions
+from engine.words.catalogue import text
 from functions_alone.tests.support.waiting import PATIENCE_SECONDS, eventually
 from testkit.memory import in_memory
 from tests.support.apps import app
@@ -254,11 +255,7 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
         (("show", "b00-00000000000000000000000000"), 1, "No such order is recorded"),
         (("resubmit", "not an id", "-m", "x"), 1, "No such order is recorded"),
         (("list", "--limit", "0"), 1, "limit: Input should be greater than or equal to 1"),
-        (
-            ("bulk", "resubmit", "-m", "x", "--go"),
-            1,
-            "until: a dry run says up to which time to act",
-        ),
+        (("bulk", "resubmit", "-m", "x", "--go"), 1, f"until: {text('fault.until-missing')}"),
         (("bulk", "resubmit", "-m", "x", "--since", "yesterday"), 1, "where.since"),
         (("resubmit", "b00-00000000000000000000000000"), 2, "--note"),
         (("list", "--state", "Accepted"), 2, "--state"),

@@ -63,7 +63,7 @@ async def test_a_wrong_key_is_refused(services):
 @pytest.mark.parametrize(
     ("body", "content_type", "status", "reason"),
     [
-        pytest.param("{", BATCH, 400, "no JSON", id="no JSON"),
+        pytest.param("{", BATCH, 400, "not JSON", id="no JSON"),
         pytest.param("[1]", BATCH, 400, "lacks specversion, id, source, type", id="no object"),
         pytest.param(
             json.dumps([EVENT, EVENT | {"id": ""}]), BATCH, 400, "event 1 lacks id", id="no id"
