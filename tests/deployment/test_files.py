@@ -280,5 +280,5 @@ def test_the_editor_starts_modules_that_exist_and_attaches_to_this_machine():
     assert {configuration["connect"]["host"] for configuration in of_request["attach"]} == {
         "127.0.0.1"
     }
-    asked = set(re.findall(r"[$]{input:(\w+)}", json.dumps(launch["configurations"])))
-    assert asked == {given["id"] for given in launch["inputs"]}
+    used = set(re.findall(r"[$]{input:(\w+)}", json.dumps(launch["configurations"])))
+    assert used == {given["id"] for given in launch["inputs"]}

@@ -41,7 +41,7 @@ class Cost:
     def limits(self, orders: int, seconds: float) -> Mapping[str, tuple[float, float]]:
         """Return the least and the most of each count for so many orders in so many seconds."""
         idle = ceil(IDLE_WRITES_PER_SECOND * self.steps * seconds)
-        # The replies of a pair may meet. Then the later one writes in vain, and loads.
+        # The replies of a pair may meet. Then the later write meets a conflict, loads, and writes again.
         met = self.pairs * orders
         # A slot that its process does not know to be free: such orders wait once.
         again = 1.1 if self.process_per_function else 1

@@ -262,8 +262,8 @@ def orders(order: OrderUsage, deployed: Deployed) -> Sequence[BillLine]:
     runs, access = order.executions * MILLION, rows * ACCESS_KB / MILLION
     lines = (LINES_OF_ORDER + LINES_OF_RUN * order.executions) * MILLION
     log, stored = (runs * RUN_KB + lines * LINE_KB) / MILLION, STORED_KB
-    sent = f"{order.bus_messages:g} messages × (send, receive, settle) = {_millions(bus)}"
-    ran = f"{order.executions:g}, {order.http_calls:g} of them HTTP calls = {_millions(runs)}"
+    sent = f"{number(order.bus_messages)} messages × (send, receive, settle) = {_millions(bus)}"
+    ran = f"{number(order.executions)} runs of functions, {order.http_calls:g} of them HTTP calls = {_millions(runs)}"
     logged = f"{_millions(runs)} runs × {RUN_KB} KB, unsampled, and {_millions(lines)} lines"
     return [
         BillLine(
