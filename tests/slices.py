@@ -44,6 +44,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/system/test_check.py",
         "tests/system/test_generated_client.py",
         "tests/system/test_grown_claims.py",
+        "tests/system/test_howto.py",
         "tests/system/test_own_workflow.py",
         "tests/system/test_walkthroughs.py",
         "tests/system/test_workflows.py",

@@ -14,7 +14,7 @@ from functions_alone.ports import Ports
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
 OTHERS = [ROOT / name for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md")]
-PAGES = [README, *OTHERS, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *OTHERS, *sorted((ROOT / "docs").rglob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
 PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
@@ -79,13 +79,11 @@ def test_no_address_is_left_to_the_shell(page):
 def test_every_page_can_be_reached():
     """The architecture or the README links to each page of the documents."""
     linked = {
-        target
-        for page in (ARCHITECTURE, ROOT / "README.md")
+        (page.parent / target).resolve()
+        for page in (ARCHITECTURE, README)
         for target, _ in LINK.findall(page.read_text())
     }
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {
-        Path(target).name for target in linked
-    } | {ARCHITECTURE.name}
+    assert {*(ROOT / "docs").rglob("*.md")} <= linked | {ARCHITECTURE}
 
 
 def test_the_readme_shows_the_workflow_of_the_shop_as_it_is():

@@ -17,9 +17,14 @@ END = "-- end of answer --"
 def steps(page: Path) -> Iterator[tuple[str, str]]:
     """Every command of the page's console blocks, with the output to expect."""
     for block in CONSOLE.findall(page.read_text()):
-        for part in block.split("$ ", 1)[1].split("\n$ "):
-            command, _, expected = part.partition("\n")
-            yield command, expected.strip()
+        yield from commands(block)
+
+
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """Yield every command of a console block, with the output to expect."""
+    for part in block.split("$ ", 1)[1].split("\n$ "):
+        command, _, expected = part.partition("\n")
+        yield command, expected.strip()
 
 
 def is_shown(expected: str, answer: str) -> bool:
