@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
 AZURE = "<!-- needs Azure -->"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"`([\w/]+\.(?:py|json))`[^`]*:$")
+FILE = re.compile(r"`([\w/]+\.(?:py|json))`")
 START = re.compile(r"(?:BUSINESS=(?P<business>[\w.]+:\w+) )?make run(?: .*)?")
 SHOP = "shop.business:SHOP"
 IMPORT = "import"
@@ -54,13 +54,24 @@ def blocks(page: Path) -> Iterator[GuideBlock]:
     for match in BLOCK.finditer(text):
         before = text[: match.start()].rstrip()
         introduction = before.removesuffix(AZURE).rstrip().rpartition("\n\n")[2]
-        named = NAMED.search(" ".join(introduction.split()))
+        files = FILE.findall(introduction) if introduction.endswith(":") else []
         yield GuideBlock(
             language=match[1],
             text=match[2],
-            file=named[1] if named else None,
+            file=files[-1] if files else None,
             needs_azure=before.endswith(AZURE),
         )
+
+
+def settings_in(block: GuideBlock) -> Iterator[str]:
+    """Yield the settings that a declaration in the block may name: addresses of agents, and secrets."""
+    if block.language == "python":
+        for node in ast.walk(ast.parse(block.text)):
+            match node:
+                case ast.Constant(value=str(name)) if re.fullmatch(r"[A-Z][A-Z_]+", name):
+                    yield name
+                case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+                    yield f"{name.upper().replace('-', '_')}_URL"
 
 
 def needs_stack(block: GuideBlock) -> bool:
@@ -73,8 +84,8 @@ def written(text: str, part: str) -> str:
     """Return the text of a module after a reader has put a part into it.
 
     What has a docstring is a whole module. Otherwise imports stand with the imports, and a statement
-    takes the place of the one of its name. A new one stands before the statement that follows it in the part; the last one stands
-    before the application, or at the end of a module that has none.
+    takes the place of the one of its name. A new one stands before the statement that follows it in
+    the part; the last one stands before the application, or at the end of a module that has none.
     """
     tree = ast.parse(part)
     if ast.get_docstring(tree):
