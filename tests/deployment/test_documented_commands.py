@@ -1,4 +1,7 @@
-"""Every command of docs/deploy.md runs as it is written, with stand-ins for what reaches Azure."""
+"""Every command for Azure runs as it is written, with stand-ins for what reaches Azure.
+
+Those are the commands of docs/deploy.md, and the blocks of the guides that need Azure.
+"""
 
 import json
 import os
@@ -7,10 +10,14 @@ import shutil
 import subprocess
 import sys
 
+import click
 import pytest
 
 from development.servicebus_config import ROOT
+from operations.cli.main import main as operators
 from shop.business import SHOP
+from tests.support import guides
+from tests.support.guides import PAGES as GUIDES
 
 PAGE = (ROOT / "docs/deploy.md").read_text()
 BLOCKS = re.findall(r"^(#+ [^\n]+)$|^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -32,7 +39,13 @@ def blocks():
     for number, (title, commands) in enumerate(BLOCKS):
         heading = title or heading
         if commands:
-            yield pytest.param(commands, id=f"{heading.strip('# ')} {number}")
+            yield pytest.param(commands, (), id=f"{heading.strip('# ')} {number}")
+    for page in GUIDES:
+        parts = list(guides.blocks(page))
+        own = {name for part in parts for name in guides.settings_in(part)}
+        for number, part in enumerate(parts):
+            if part.needs_azure:
+                yield pytest.param(part.text, own, id=f"{page.stem} {number}")
 
 
 @pytest.fixture
@@ -40,7 +53,7 @@ def run(tmp_path):
     """Run commands in a folder where only stand-ins reach anything; return the calls of these."""
     log, place = tmp_path / "calls", tmp_path / "bin"
     place.mkdir()
-    for name in ("az", "azd", "curl", "git", "python", "python3", ".venv/bin/operators"):
+    for name in ("az", "azd", "curl", "git", "make", "python", "python3", ".venv/bin/operators"):
         path = (tmp_path if "/" in name else place) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(STAND_IN.format(python=sys.executable, log=str(log)))
@@ -65,12 +78,35 @@ def run(tmp_path):
     return run_with
 
 
-@pytest.mark.parametrize("commands", list(blocks()))
-def test_a_block_of_commands_runs_as_it_is_written(run, commands):
-    """It calls commands that azd has, sets variables that something reads, and names files that exist."""
+def check_operators(arguments):
+    """Raise for a command that operators do not have, or for an argument that it does not take."""
+    context, command = None, operators
+    name, rest = "operators", list(arguments)
+    while isinstance(command, click.Group):
+        context = command.make_context(name, rest, parent=context)
+        rest = [*context._protected_args, *context.args]
+        name, command, rest = command.resolve_command(context, rest)
+    command.make_context(name, rest, parent=context)
+
+
+def check_make(arguments):
+    """Fail for a target that there is not."""
+    known = re.findall(r"^([\w ]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert arguments[0] in " ".join(known).split()
+
+
+@pytest.mark.parametrize(("commands", "own_settings"), list(blocks()))
+def test_a_block_of_commands_runs_as_it_is_written(run, commands, own_settings):
+    """It calls commands that there are, sets variables that something reads, and names files that exist."""
     parameters = (ROOT / "infra/main.parameters.json").read_text()
     of_the_shop = {agent.address for agent in SHOP.agents}
-    read = {*re.findall(r"\$\{(\w+)", parameters), *of_the_shop, "MONTHLY_BUDGET", "SOME_KEY"}
+    read = {
+        *re.findall(r"\$\{(\w+)", parameters),
+        *of_the_shop,
+        *own_settings,
+        "MONTHLY_BUDGET",
+        "SOME_KEY",
+    }
     calls = run(commands)
     assert calls
     for program, *arguments in calls:
@@ -79,5 +115,9 @@ def test_a_block_of_commands_runs_as_it_is_written(run, commands):
             assert names[0] in OF_AZD or " ".join(names[:2]) in OF_AZD
         if (program, arguments[:2]) == ("azd", ["env", "set"]):
             assert arguments[2] in read
+        if program == "operators":
+            check_operators(arguments)
+        if program == "make":
+            check_make(arguments)
         if program.startswith("python") and arguments[0] != "-m":
             assert (ROOT / arguments[0]).is_file()
