@@ -34,7 +34,7 @@ class Served:
     """The app of a business, as a host with HTTP alone runs it."""
 
     def __init__(self, business: str, port: int) -> None:
-        settings = {"public_url": f"http://127.0.0.1:{port}", "step_timeout_seconds": 5.0}
+        settings = {"public_url": f"http://127.0.0.1:{port}", "failure_threshold": 25}
         self._world = AppWorld(named(business), datetime.now(UTC), settings)
         self._own = f"{business.partition('.')[0]}.triggers"
         app = func.FunctionApp()
