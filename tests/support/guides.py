@@ -12,7 +12,7 @@ PAGES = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
 AZURE = "<!-- needs Azure -->"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w/]+\.(?:py|json))`")
-START = re.compile(r"(?:BUSINESS=(?P<business>[\w.]+:\w+) )?make run(?: .*)?")
+START = re.compile(r"((?:[A-Z_]+=\S+ )*)make run")
 SHOP = "shop.business:SHOP"
 IMPORT = "import"
 
@@ -28,10 +28,11 @@ class GuideBlock:
     needs_azure: bool
 
     @property
-    def business(self) -> str | None:
-        """The business whose system the block starts; None if it starts none."""
+    def start(self) -> dict[str, str] | None:
+        """The variables with which the block starts the system; None if it starts none."""
         found = START.fullmatch(self.text.strip()) if self.language == "sh" else None
-        return found and (found["business"] or SHOP)
+        given = found and dict(variable.split("=", 1) for variable in found[1].split())
+        return None if given is None else {"BUSINESS": SHOP} | given
 
     @property
     def fault(self) -> str | None:
@@ -42,7 +43,7 @@ class GuideBlock:
             case "python" | "json":
                 return None if self.file else "no file is named before it"
             case "sh":
-                return None if self.business else f"it neither starts a system nor has {AZURE}"
+                return None if self.start else f"it neither starts a system nor has {AZURE}"
             case "console":
                 return None
         return "nothing runs a block of this kind"
@@ -77,7 +78,7 @@ def settings_in(block: GuideBlock) -> Iterator[str]:
 def needs_stack(block: GuideBlock) -> bool:
     """Whether the block starts the system, or runs `make`, which may install for minutes."""
     is_make = block.language == "console" and re.search(r"^\$ make ", block.text, re.MULTILINE)
-    return bool(block.business or is_make)
+    return bool(block.start or is_make)
 
 
 def written(text: str, part: str) -> str:

@@ -4,6 +4,8 @@ Each call lets ten seconds pass, in steps of five, so that whoever asks again se
 """
 
 import asyncio
+import json
+import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,6 +18,7 @@ import azure.functions as func
 from yarl import URL
 
 from development.business import named
+from engine.domain.messages import Submission
 from engine.http.external_events import callback_routes
 from engine.http.openapi import Route
 from engine.http.public_api.triggers import endpoint_routes
@@ -28,14 +31,23 @@ from testkit.world import AppWorld
 
 KEY = "local-operator"
 SECONDS = 5.0
+SUBMIT = "/make-submit"
+"""Where an order is put on its queue: the app has no such call."""
 
 
 class Served:
     """The app of a business, as a host with HTTP alone runs it."""
 
     def __init__(self, business: str, port: int) -> None:
-        settings = {"public_url": f"http://127.0.0.1:{port}", "failure_threshold": 25}
-        self._world = AppWorld(named(business), datetime.now(UTC), settings)
+        threshold = int(os.environ.get("FAILURE_THRESHOLD", "25"))  # as `make run` has it
+        application, place = named(business), f"http://127.0.0.1:{port}"
+        needed = [agent.name for agent in application.agents if not agent.optional]
+        settings = {
+            "public_url": place,
+            "failure_threshold": threshold,
+            "addresses": dict.fromkeys(needed, place),
+        }
+        self._world = AppWorld(application, datetime.now(UTC), settings)
         self._own = f"{business.partition('.')[0]}.triggers"
         app = func.FunctionApp()
         app.register_functions(http_functions(list(self._routes())))
@@ -78,6 +90,8 @@ class Served:
 
     def answer(self, method: str, url: URL, headers: dict[str, str], body: bytes) -> Any:
         """Answer a call, after some time, and do what follows from it."""
+        if url.path == SUBMIT:
+            return func.HttpResponse(self._submit(json.loads(body)))
         for path, methods, is_open, function in self._functions:
             parameters = path.match(url.path)
             if method not in methods or parameters is None:
@@ -98,6 +112,15 @@ class Served:
                 self._pass()
             return answer.result()
         return func.HttpResponse(status_code=404)
+
+    def _submit(self, payload: dict[str, Any]) -> str:
+        """Put an order on its queue, as `make submit` does; return its id."""
+        order_id = self._world.engine.customers.new_order_id()
+        placed = {"orderId": order_id, "placedAt": self._world.loop.now()}
+        message = Submission.model_validate({**payload, "schemaVersion": 1, **placed})
+        self._world.engine.submissions.texts.append(message.to_json())
+        self._pass()
+        return order_id
 
     def _pass(self) -> None:
         """Record what was submitted, and let time pass."""

@@ -3,7 +3,9 @@
 What `make run` starts is in memory, but in the soak.
 """
 
+import json
 import os
+import re
 import signal
 import subprocess
 from contextlib import asynccontextmanager
@@ -19,6 +21,7 @@ from functions_alone.tests.support.waiting import eventually, until
 from tests.support.another_business import copy_of_tree
 from tests.support.guides import PAGES, ROOT, blocks, needs_stack, with_own_programs, written
 from tests.support.reading import Shell, answered, asks_only, commands
+from tests.support.served import SUBMIT
 
 ON_STACK = [page for page in PAGES if any(map(needs_stack, blocks(page)))]
 
@@ -37,9 +40,9 @@ class GuideReader:
                 await self.do(block)
 
     async def do(self, block):
-        if block.business:
+        if block.start:
             self.end()
-            self._start(block.business)
+            self._start(block.start)
             until(self._answers)
         elif block.language == "console":
             for command, expected in commands(block.text):
@@ -49,23 +52,27 @@ class GuideReader:
 
     def edit(self, file, part):
         text = file.read_text() if file.exists() else ""
-        file.write_text(written(text, part))
+        if file.suffix == ".json":
+            file.write_text(json.dumps(json.loads(text) | json.loads(part)))
+        else:
+            file.write_text(written(text, part))
 
     async def type(self, command, expected):
-        if command.startswith("make ") and not self._on_stack:
+        if command == "make clean":
+            self.end()
+        if re.match("make (?!submit)", command) and not self._on_stack:
             return  # it may take minutes
         check = partial(answered, self.shell, command, expected)
         await (eventually(check) if asks_only(command) else check())
 
-    def _start(self, business):
+    def _start(self, variables):
         own = ["development", "run"]
         if not self._on_stack:
-            own = ["tests.support.served", business, str(self._ports.http_port)]
-        ports = {name.upper(): str(port) for name, port in asdict(self._ports).items()}
+            own = ["tests.support.served", variables["BUSINESS"], str(self._ports.http_port)]
         self._system = subprocess.Popen(
             [".venv/bin/python", "-m", *own],
             cwd=self.root,
-            env=environment(self.root) | ports | {"BUSINESS": business},
+            env=environment(self.root, self._ports) | variables,
         )
 
     def _answers(self):
@@ -83,11 +90,17 @@ class GuideReader:
             self._system = None
 
 
-def environment(root):
+def environment(root, ports):
     """What a shell in the copy has."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    at = {name.upper(): str(port) for name, port in asdict(ports).items()}
     cache = str(ROOT / ".mypy_cache")
-    return kept | {"PYTHONPATH": f"{root}/tools", "COLUMNS": "100", "MYPY_CACHE_DIR": cache}
+    own = {"PYTHONPATH": f"{root}/tools", "COLUMNS": "100", "MYPY_CACHE_DIR": cache}
+    return kept | at | own
+
+
+MAKE = f'make() {{ curl -s http://127.0.0.1:7071{SUBMIT} -d "${{2#ORDER=}}"; }}'
+"""What stands for `make submit`, where no queue is."""
 
 
 @asynccontextmanager
@@ -95,7 +108,9 @@ async def reading(folder, *, on_stack):
     """Somebody who has the repository, and a shell in it."""
     root, ports = copy_of_tree(folder / "tree"), Ports.free()
     with_own_programs(root)
-    shell = await Shell.open(ports.http_port, cwd=root, env=environment(root))
+    shell = await Shell.open(ports.http_port, cwd=root, env=environment(root, ports))
+    if not on_stack:
+        await shell.run(MAKE)
     reader = GuideReader(root, shell, ports, on_stack)
     try:
         yield reader
