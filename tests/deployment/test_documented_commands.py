@@ -96,7 +96,7 @@ def check_make(arguments):
 
 
 @pytest.mark.parametrize(("commands", "own_settings"), list(blocks()))
-def test_a_block_of_commands_runs_as_it_is_written(run, commands, own_settings):
+def test_a_block_of_commands_runs_as_it_is_written(run, functions, commands, own_settings):
     """It calls commands that there are, sets variables that something reads, and names files that exist."""
     parameters = (ROOT / "infra/main.parameters.json").read_text()
     of_the_shop = {agent.address for agent in SHOP.agents}
@@ -109,6 +109,8 @@ def test_a_block_of_commands_runs_as_it_is_written(run, commands, own_settings):
     }
     calls = run(commands)
     assert calls
+    switched = re.findall(r"AzureWebJobs\.(\w+)\.Disabled", commands)
+    assert set(switched) <= set(functions)
     for program, *arguments in calls:
         if program == "azd":
             names = [argument for argument in arguments if not argument.startswith("-")]
