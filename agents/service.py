@@ -1,5 +1,7 @@
 """Carries out requests by calling one remote service."""
 
+# The pattern in an hour, 15 of 23: the call
+
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -4,6 +4,8 @@ Each function call takes one request, and many run at a time: a call may hang un
 time, and the host renews the locks of single messages only.
 """
 
+# The pattern in an hour, 14 of 23: the queue of requests
+
 from functools import partial
 
 import azure.functions as func

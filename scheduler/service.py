@@ -1,5 +1,7 @@
 """Applies the scheduler's rules on a wake-up, on a reply, and by polling."""
 
+# The pattern in an hour, 11 of 23: the scheduler
+
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence

@@ -1,5 +1,7 @@
 """Binds the scheduler to its queues and its polling timer."""
 
+# The pattern in an hour, 10 of 23: wake-ups, replies and the poll
+
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Binds submission to its Storage Queue (SUB-1)."""
 
+# The pattern in an hour, 4 of 23: the queue of submissions
+
 from functools import partial
 
 import azure.functions as func

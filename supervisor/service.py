@@ -1,5 +1,7 @@
 """Sweeps the work index for orders whose complete-by time has passed."""
 
+# The pattern in an hour, 18 of 23: the sweep
+
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass

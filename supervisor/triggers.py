@@ -1,5 +1,7 @@
 """Binds the supervisor to its timer (SUP-1)."""
 
+# The pattern in an hour, 17 of 23: the timer of the supervisor
+
 import azure.functions as func
 
 from engine.runtime.functions import Functions, skip_overlapping_runs

@@ -1,5 +1,7 @@
 """The election of the one supervisor that sweeps: a blob lease (SUP-5)."""
 
+# The pattern in an hour, 19 of 23: leadership by lease
+
 import time
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """The scheduler's decision about an order that waits: claim it, or leave it (SCH-1 to SCH-3)."""
 
+# The pattern in an hour, 12 of 23: the claim
+
 from dataclasses import replace
 from datetime import datetime, timedelta
 

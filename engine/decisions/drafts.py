@@ -1,5 +1,7 @@
 """The draft of an order while a decision is made, and the next version that comes of it."""
 
+# The pattern in an hour, 7 of 23: the next version and its wake-up
+
 from dataclasses import dataclass, replace
 from datetime import datetime
 

@@ -3,6 +3,8 @@
 The decision is pure: the time, the capacity of the agents and the workflow are arguments.
 """
 
+# The pattern in an hour, 13 of 23: the next steps
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

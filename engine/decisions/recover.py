@@ -5,6 +5,8 @@ Where the rule of a failed step, or of a late order, asks for the undo, the supe
 order to a scheduler, which undoes it (SUP-6).
 """
 
+# The pattern in an hour, 20 of 23: the recovery
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

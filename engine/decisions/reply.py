@@ -1,5 +1,7 @@
 """The scheduler's decision about an agent's reply (SCH-5, SCH-6, SCH-8)."""
 
+# The pattern in an hour, 16 of 23: the reply
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -3,6 +3,8 @@
 The message has been read: the order, as it is recorded, comes with its digest and its keys.
 """
 
+# The pattern in an hour, 6 of 23: the first version of an order
+
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,6 +4,8 @@ It rewrites all steps, so the supervisor does not make it: it leaves the failed 
 whose claim comes here (SUP-6).
 """
 
+# The pattern in an hour, 21 of 23: the undo
+
 from engine.decisions.drafts import (
     Draft,
     NextVersion,

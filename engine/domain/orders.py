@@ -3,6 +3,8 @@
 Nothing here sets a value that follows from the steps: `derive.py` does, once for each transition.
 """
 
+# The pattern in an hour, 3 of 23: the record of an order
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -4,6 +4,8 @@ Base classes are the groups for which decisions ask. A step that has to be undon
 has to be done, so `UndoPending` holds one of the same waiting states.
 """
 
+# The pattern in an hour, 1 of 23: the states of a step
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -4,6 +4,8 @@ Every verb is checked against this one table. It says what is possible. Which of
 follows depends on the step's data: its rules, its counts and what is known of its effect.
 """
 
+# The pattern in an hour, 2 of 23: the table of states and events
+
 from collections.abc import Container, Iterator, Mapping
 from enum import StrEnum
 

@@ -5,6 +5,8 @@ into words when it is sent (`engine.words.alerts`). Its key has the time from wh
 on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
 """
 
+# The pattern in an hour, 22 of 23: the outbox
+
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime

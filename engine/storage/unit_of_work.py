@@ -1,5 +1,7 @@
 """The one way in which an order changes: load, decide, commit, send."""
 
+# The pattern in an hour, 8 of 23: load, decide, commit, send
+
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Makes the folder of a new business: a copy of `samples/minimal` under another name."""
+"""Makes the folder of a new business: a copy of `samples/starter` under another name."""
 
 import json
 import keyword
@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.declarations.faults import Fault, FaultCode, StartUpError
 
 ROOT = Path(__file__).parents[2]
-FROM, TEST = "samples/minimal", "tests/unit/samples/test_minimal.py"
+FROM, TEST = "samples/starter", "tests/unit/samples/test_starter.py"
 NAME, LONGEST = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"), 30
 IMPORT = re.compile(r"^from [\w.]+ import .*\n", re.MULTILINE)
 

@@ -1,5 +1,7 @@
 """Sends the rows of the outbox: events to Event Grid, notices to the senders' private queues."""
 
+# The pattern in an hour, 23 of 23: the relay
+
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass

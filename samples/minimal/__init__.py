@@ -1,1 +1,1 @@
-"""A business to begin with: `python -m engine.workflow new` copies it."""
+"""The smallest business: one step that calls one service."""

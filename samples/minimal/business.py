@@ -1,94 +1,31 @@
-"""What an order holds, the services that carry it out, and its two steps, each with its undo."""
+"""The smallest business: a workflow with one step that calls one service."""
 
-from engine.workflow import (
-    UNDO,
-    Agent,
-    Model,
-    Name,
-    Operation,
-    Owner,
-    Personal,
-    Text,
-    Workflow,
-    application,
-)
-
-# The payload of an order
+from engine.workflow import Agent, Model, Operation, OrderEndpoint, Text, Workflow, application
 
 
-class Buyer(Model):
-    """Who ordered."""
+class Poster(Model):
+    """The payload of an order. Here it is also the request to the service."""
 
-    name: Personal[Name]
-    email: Owner[Text]
-
-
-class Booking(Model):
-    """What is ordered, and by whom."""
-
-    customer: Buyer
-    item: Text
+    picture: Text
 
 
-# The services: what each operation asks, and what is kept of its answer
+class Printer(Agent):
+    """The service that prints posters."""
+
+    print_poster = Operation(Poster)
 
 
-class ReservationRequest(Model):
-    """What is to be reserved."""
+# An agent calls one service. It reads the service's address from the setting PRINTER_URL.
+printer = Printer("printer", refusal="out of paper")
 
-    item: str
-
-
-class Reservation(Model):
-    """The answer: the service's own name for what it did."""
-
-    reference: str | None = None
+# Anybody may place an order over HTTP: POST /api/workflows/poster/orders.
+posters = Workflow("poster", Poster, endpoint=OrderEndpoint(open=True))
 
 
-class ChargeRequest(ReservationRequest):
-    """What is to be paid."""
-
-    reservation: str | None
-
-
-class Reserving(Agent):
-    """The service that keeps things for customers."""
-
-    reserve = Operation(ReservationRequest, Reservation)
-    release = Operation(ReservationRequest)
+@posters.step(printer.print_poster)
+def printing(order: Poster) -> Poster:
+    """Print the poster."""
+    return order  # the request: the agent sends it, and repeats it until the service answers
 
 
-class Paying(Agent):
-    """The service that takes the customer's money."""
-
-    charge = Operation(ChargeRequest)
-    refund = Operation(ChargeRequest)
-
-
-reservations = Reserving("reservations", refusal="there is none left")
-payments = Paying("payments", refusal="card declined")
-
-# The workflow: each function makes the request of its step
-
-orders = Workflow("start", Booking)
-
-
-@orders.step(reservations.reserve, undo=reservations.release, on_failure=UNDO)
-def reserve(booking: Booking) -> ReservationRequest:
-    """Reserve it for the customer."""
-    return ReservationRequest(item=booking.item)
-
-
-@orders.step(payments.charge, undo=payments.refund, on_failure=UNDO)
-def charge(booking: Booking, reserve: Reservation) -> ChargeRequest:
-    """Charge the customer."""
-    return ChargeRequest(item=booking.item, reservation=reserve.reference)
-
-
-START = application(
-    orders,
-    agents=[reservations, payments],
-    sample=Booking(
-        customer=Buyer(name="A sample", email="sample@example.com"), item="the first one"
-    ),
-)
+MINIMAL = application(posters, agents=[printer], sample=Poster(picture="A lighthouse"))

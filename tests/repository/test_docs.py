@@ -13,7 +13,10 @@ from functions_alone.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
-OTHERS = [ROOT / name for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+OTHERS = [
+    ROOT / name
+    for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "samples/minimal/README.md")
+]
 PAGES = [README, *OTHERS, *sorted((ROOT / "docs").rglob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
 PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")

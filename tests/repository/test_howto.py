@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.guides import PAGES, blocks, written
+from tests.support.guides import PAGES, ROOT, SMALLEST, blocks, written
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -11,6 +11,22 @@ def test_a_test_runs_or_checks_each_block(page):
     found = list(blocks(page))
     assert found
     assert [(block.fault, block.text) for block in found if block.fault] == []
+
+
+def test_the_page_of_the_smallest_business_shows_its_whole_files():
+    """Every line, in the order of the file."""
+    shown = {}
+    for block in blocks(SMALLEST):
+        if block.language == "python":
+            shown.setdefault(block.file, []).append(block.text)
+    folder = SMALLEST.parent
+    assert {ROOT / file for file in shown} == {folder / "business.py", folder / "test_minimal.py"}
+    for file, parts in shown.items():
+        assert _lines("".join(parts)) == _lines((ROOT / file).read_text())
+
+
+def _lines(text):
+    return [line for line in text.splitlines() if line]
 
 
 def test_a_part_of_a_module_takes_its_place_there():

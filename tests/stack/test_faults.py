@@ -116,7 +116,7 @@ def test_a_reader_has_two_minutes_to_mend_a_service_that_hangs(tmp_path):
             "samples.claims.business:CLAIMS",
             '/api/workflows/claim/orders -d \'{"claimNumber": "C-1000',
         ),
-        ("samples.minimal.business:START", "make submit ORDER='{\""),
+        ("samples.starter.business:START", "make submit ORDER='{\""),
     ],
 )
 def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
+SMALLEST = ROOT / "samples/minimal/README.md"
+PAGES = [ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/howto").glob("*.md")), SMALLEST]
 AZURE = "<!-- needs Azure -->"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w/]+\.(?:py|json))`")
@@ -24,7 +25,10 @@ class GuideBlock:
     language: str
     text: str
     file: str | None
-    """The file into which it goes: the last one that its introduction names, before a colon."""
+    """The file into which it goes: the last one that its introduction names, before a colon.
+
+    If the introduction names none, that of the block before.
+    """
     needs_azure: bool
 
     @property
@@ -51,15 +55,16 @@ class GuideBlock:
 
 def blocks(page: Path) -> Iterator[GuideBlock]:
     """Yield the blocks of a page."""
-    text = page.read_text()
+    text, file = page.read_text(), None
     for match in BLOCK.finditer(text):
         before = text[: match.start()].rstrip()
         introduction = before.removesuffix(AZURE).rstrip().rpartition("\n\n")[2]
-        files = FILE.findall(introduction) if introduction.endswith(":") else []
+        is_introduced = introduction.endswith(":")
+        file = next(reversed(FILE.findall(introduction)), file) if is_introduced else file
         yield GuideBlock(
             language=match[1],
             text=match[2],
-            file=files[-1] if files else None,
+            file=file if is_introduced else None,
             needs_azure=before.endswith(AZURE),
         )
 

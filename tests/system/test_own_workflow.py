@@ -18,7 +18,7 @@ from tests.support.submitting import new_order_id
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
-PLACE, START = "samples/claims", "samples/minimal"
+PLACE = "samples/claims"
 SHOWN = re.compile(
     r"`(?P<file>[\w/]+\.py)`[^\n]*:$|^```python\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
 )

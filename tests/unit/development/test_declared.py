@@ -211,7 +211,7 @@ def test_a_business_is_a_package_with_a_module_of_that_name(tmp_path):
 def test_the_app_of_the_deployed_business_is_the_repository():
     """Any other business has the app that reads its name."""
     assert app_of(DEPLOYED) == ROOT
-    assert app_of("samples.minimal.business:START") == ANOTHER_APP
+    assert app_of("samples.starter.business:START") == ANOTHER_APP
     assert (ANOTHER_APP / ENTRY).is_file()
 
 

@@ -1,6 +1,6 @@
 """The business: it can start, takes back what it does, and asks each service for the right thing."""
 
-from samples.minimal import business
+from samples.starter import business
 from testkit import WorkflowTestEnvironment
 
 ADA = business.Buyer(name="Ada", email="ada@example.com")

@@ -1,0 +1,1 @@
+"""A business to begin with: `python -m engine.workflow new` copies it."""
