@@ -33,7 +33,7 @@ README = (ROOT / "README.md").read_text()
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
-TIMER_LOCKS = (ROOT / "docs/decisions/0018-short-timer-locks.md").read_text()
+MECHANISMS = (ROOT / "docs/explanation/mechanisms.md").read_text()
 COST = (ROOT / "docs/cost.md").read_text()
 SCALE = (ROOT / "docs/scale.md").read_text()
 ALTERNATIVES = (ROOT / "docs/explanation/alternatives.md").read_text()
@@ -220,12 +220,12 @@ def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():
     """The lock has half of its time left at least; then another host asks for it (webjobs.md 9)."""
     seconds = {name: time.total_seconds() for name, time in (("lock", LOCK), ("poll", POLL))}
     least, most = seconds["lock"] / 2, seconds["lock"] + seconds["poll"]
-    assert f"{least:g} to {most:g} s" in TIMER_LOCKS
+    assert f"{least:g} to {most:g} s" in MECHANISMS
     assert most == 30, "half a minute, say README.md, limits.md and operate.md"
     of_azure = replace(Deployed(), lock_seconds=60)
     for deployed in (Deployed(), of_azure):
         (line,) = [cost for cost in idle(deployed) if cost.what == "timers' locks"]
-        assert f"${line.dollars:.2f} a month" in TIMER_LOCKS
+        assert f"${line.dollars:.2f} a month" in MECHANISMS
 
 
 def a_minute(schedule):

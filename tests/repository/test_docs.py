@@ -82,9 +82,7 @@ def test_every_page_can_be_reached():
     reached, ahead = {README}, [README]
     while ahead:
         page = ahead.pop()
-        targets = {
-            (page.parent / target).resolve() for target, _ in LINK.findall(page.read_text())
-        }
+        targets = {(page.parent / target).resolve() for target, _ in LINK.findall(page.read_text())}
         new = (targets & documents) - reached
         reached |= new
         ahead += new
