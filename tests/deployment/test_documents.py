@@ -33,10 +33,10 @@ README = (ROOT / "README.md").read_text()
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
-DECISIONS = (ROOT / "docs/decisions.md").read_text()
+MECHANISMS = (ROOT / "docs/explanation/mechanisms.md").read_text()
 COST = (ROOT / "docs/cost.md").read_text()
 SCALE = (ROOT / "docs/scale.md").read_text()
-DURABLE = (ROOT / "docs/durable.md").read_text()
+ALTERNATIVES = (ROOT / "docs/explanation/alternatives.md").read_text()
 HOST = json.loads((ROOT / "host.json").read_text())
 LOCK, POLL = (
     TypeAdapter(timedelta).validate_python(HOST["singleton"][name])
@@ -220,12 +220,12 @@ def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():
     """The lock has half of its time left at least; then another host asks for it (webjobs.md 9)."""
     seconds = {name: time.total_seconds() for name, time in (("lock", LOCK), ("poll", POLL))}
     least, most = seconds["lock"] / 2, seconds["lock"] + seconds["poll"]
-    assert f"{least:g} to {most:g} s" in DECISIONS
+    assert f"{least:g} to {most:g} s" in MECHANISMS
     assert most == 30, "half a minute, say README.md, limits.md and operate.md"
     of_azure = replace(Deployed(), lock_seconds=60)
     for deployed in (Deployed(), of_azure):
         (line,) = [cost for cost in idle(deployed) if cost.what == "timers' locks"]
-        assert f"${line.dollars:.2f} a month" in DECISIONS
+        assert f"${line.dollars:.2f} a month" in MECHANISMS
 
 
 def a_minute(schedule):
@@ -239,7 +239,7 @@ def test_as_many_groups_scale_by_themselves_as_the_page_says(functions):
     triggers = of_the_shop(functions)
     groups = 1 + triggers.total() - triggers["httpTrigger"]
     assert f"The shop has {groups} groups" in DEPLOY
-    assert f"at a price: {groups} groups of functions" in DURABLE
+    assert f"at a price: {groups} groups of functions" in ALTERNATIVES
     dollars = 2 * groups * 2 * SECONDS * 0.000004
     assert f"about ${round(dollars, -1):,.0f} a month" in DEPLOY
 

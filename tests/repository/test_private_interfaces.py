@@ -1,4 +1,4 @@
-"""The table of `docs/decisions.md` with what is used of libraries although they do not promise it."""
+"""The table of `docs/explanation/testing.md` with what is used of libraries although they do not promise it."""
 
 import re
 from itertools import chain
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/decisions.md"
+PAGE = ROOT / "docs/explanation/testing.md"
 ROWS = [
     [re.findall(r"`([^`]+)`", cell) for cell in line.split(" | ")]
     for line in PAGE.read_text().split("\n## Private interfaces\n")[1].splitlines()
