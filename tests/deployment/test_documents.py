@@ -213,7 +213,7 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
 def test_the_price_of_an_order_is_that_of_the_page():
     """Rounded, in the README."""
     least, most = of_an_order(measured("shop", "each"), *COUNTED_AT_A_RATE).values()
-    assert f"[${least:.4f} to ${most:.3f}](docs/cost.md)" in " ".join(README.split())
+    assert f"[${least:.4f} to ${most:.3f}](docs/operations/cost.md)" in " ".join(README.split())
 
 
 def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():

@@ -19,6 +19,11 @@ OTHERS = [
 ]
 PAGES = [README, *OTHERS, *sorted((ROOT / "docs").rglob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
+SOURCES = {".bicep", ".css", ".html", ".js", ".json", ".mjs", ".py", ".toml", ".yml"}
+BEHIND = re.compile(r"`([\w./-]+)` `([A-Za-z_][\w.]*)`")
+"""A symbol behind the name of its file."""
+BEFORE = re.compile(r"`([A-Za-z_][\w.]*)` ?(?:in |\()`([\w./-]+)`")
+"""A symbol before the name of its file: `symbol` in `file`, or `symbol` (`file`)."""
 PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)")
@@ -35,13 +40,6 @@ def anchors(page):
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def changes():
-    """The rows of the page about changes: the change, its places, what to know."""
-    rows = re.findall(r"^\| (.*) \|(?:$| $)", CHANGES.read_text(), re.MULTILINE)
-    cells = [[cell.strip() for cell in row.split(" | ")] for row in rows]
-    return [row for row in cells if row[0] != "to change"]
-
-
 def names_file(token):
     """Whether a piece of code is the name of a file or folder."""
     return bool(PLACE.fullmatch(token) and FILE.search(token))
@@ -52,14 +50,12 @@ def files_in(cell):
     return {token for token in re.findall(r"`([^`]+)`", cell) if names_file(token)}
 
 
-def symbols_in(cell):
-    """What a cell names in a file, with that file: it stands behind the file's name."""
-    place = None
-    for token in re.findall(r"`([^`]+)`", cell):
-        if names_file(token):
-            place = ROOT / token
-        elif place:
-            yield place, token
+def source(place):
+    """The text of a file, or of all files of a folder."""
+    path = ROOT / place
+    found = path.rglob("*") if path.is_dir() else [path]
+    files = [file for file in found if file.is_file() and "node_modules" not in file.parts]
+    return "".join(file.read_text() for file in files if file.suffix in SOURCES)
 
 
 def unquoted(command):
@@ -80,16 +76,16 @@ def test_no_address_is_left_to_the_shell(page):
 
 
 def test_every_page_can_be_reached():
-    """Links lead from the README to each page of the documents."""
-    documents = {*(ROOT / "docs").rglob("*.md")}
-    reached, ahead = {README}, [README]
-    while ahead:
-        page = ahead.pop()
-        targets = {(page.parent / target).resolve() for target, _ in LINK.findall(page.read_text())}
-        new = (targets & documents) - reached
-        reached |= new
-        ahead += new
-    assert documents - reached == set()
+    """From the README, over one or more links."""
+    reached, pages = set(), [README]
+    while pages:
+        page = pages.pop()
+        reached.add(page)
+        targets = {page.parent / target for target, _ in LINK.findall(page.read_text()) if target}
+        pages += {
+            path.resolve() for path in targets if path.suffix == ".md" and path.exists()
+        } - reached
+    assert {*(ROOT / "docs").rglob("*.md")} <= reached
 
 
 def test_the_readme_shows_the_workflow_of_the_shop_as_it_is():
@@ -101,19 +97,25 @@ def test_the_readme_shows_the_workflow_of_the_shop_as_it_is():
     assert [part for part in shown if part not in business] == []
 
 
-def test_the_architecture_names_files_and_symbols_that_exist():
-    """Every file in the text, and every name in the table of what follows from what."""
-    text = without_code(ARCHITECTURE.read_text())
-    named = [name for name in files_in(text) if "/" in name]
+@pytest.mark.parametrize("page", [ARCHITECTURE, CHANGES], ids=lambda page: page.name)
+def test_a_page_about_the_code_names_places_that_exist(page):
+    """Each file and folder, each symbol, and each symbol in the file that is named beside it."""
+    text = " ".join(without_code(page.read_text()).split())
+    named = {name for name in files_in(text) if "/" in name}
+    assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
-    code = "".join((ROOT / name).read_text() for name in named if name.endswith(".py"))
-    _, section = text.split("## What follows from what\n")
-    rows = re.findall(r"^\| (?!kind|-).*", section.split("\n## ")[0], re.MULTILINE)
-    assert rows
-    for row in rows:
-        symbols = {name for name in re.findall(r"`([^`]+)`", row) if not names_file(name)}
-        parts = {part for symbol in symbols for part in symbol.split(".")}
-        assert [part for part in parts if not re.search(rf"\b{part}\b", code)] == [], row
+    pairs = {(place, symbol) for place, symbol in BEHIND.findall(text) if place in named}
+    pairs |= {(place, symbol) for symbol, place in BEFORE.findall(text) if place in named}
+    elsewhere = [
+        (place, part)
+        for place, symbol in pairs
+        for part in symbol.split(".")
+        if not re.search(rf"\b{part}\b", source(place))
+    ]
+    assert elsewhere == []
+    code = "".join(map(source, named))
+    symbols = {name for name in re.findall(r"`(\w+)`", text) if not name.isdigit()}
+    assert [name for name in symbols if not re.search(rf"\b{name}\b", code)] == []
 
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "CONTRIBUTING.md"])
@@ -135,22 +137,6 @@ def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page):
         place = page.parent / target if target else page
         assert place.exists(), target
         assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
-
-
-def test_every_place_of_a_change_exists():
-    """The files and folders, and in each file what is named behind it."""
-    rows = changes()
-    assert rows
-    for change, places, *more in rows:
-        assert files_in(places), change
-        named = files_in(places) | {
-            name for cell in (change, *more) for name in files_in(cell) if "/" in name
-        }
-        assert [name for name in named if not (ROOT / name).exists()] == [], change
-        for place, symbol in symbols_in(places):
-            assert re.search(rf"\b{re.escape(symbol)}\b", place.read_text()), (
-                f"{change}: {place.name} {symbol}"
-            )
 
 
 def test_every_condition_has_a_row_that_says_what_to_do():
