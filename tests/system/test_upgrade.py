@@ -1,4 +1,4 @@
-"""*Upgrade and back* of `docs/deploy.md`, with two versions of the app and orders in flight."""
+"""*Upgrade and back* of `docs/operations/deploy.md`, with two versions of the app and orders in flight."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from tests.support.stacks import running
 
 ROOT = Path(__file__).parents[2]
 NEXT = Path(__file__).parent / "app_next"
-CHAPTER = (ROOT / "docs/deploy.md").read_text().split("## Upgrade and back")[1].split("\n## ")[0]
+CHAPTER = (ROOT / "docs/operations/deploy.md").read_text().split("## Upgrade and back")[1].split("\n## ")[0]
 SETTINGS = QUICK | {
     **KILLED,
     "STEP_TIMEOUT_SECONDS": "5",
