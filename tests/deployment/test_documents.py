@@ -78,7 +78,9 @@ def test_what_every_switch_leaves_behind_is_described(template):
         template["definitions"][kind]["properties"] for kind in parameters.OPTIONS.values()
     ]
     variables = dict(switches())
-    named = set(re.findall(r"`(\w+)`", "".join(cells[0] for cells in rows(PARAMETERS, "turned off"))))
+    named = set(
+        re.findall(r"`(\w+)`", "".join(cells[0] for cells in rows(PARAMETERS, "turned off")))
+    )
     for declared in declarations:
         for name, declaration in declared.items():
             if declaration["type"] == "bool":

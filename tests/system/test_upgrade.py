@@ -16,7 +16,12 @@ from tests.support.stacks import running
 
 ROOT = Path(__file__).parents[2]
 NEXT = Path(__file__).parent / "app_next"
-CHAPTER = (ROOT / "docs/operations/deploy.md").read_text().split("## Upgrade and back")[1].split("\n## ")[0]
+CHAPTER = (
+    (ROOT / "docs/operations/deploy.md")
+    .read_text()
+    .split("## Upgrade and back")[1]
+    .split("\n## ")[0]
+)
 SETTINGS = QUICK | {
     **KILLED,
     "STEP_TIMEOUT_SECONDS": "5",

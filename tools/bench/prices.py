@@ -401,7 +401,9 @@ def written(text: str) -> str:
 
 
 @click.command(help=__doc__)
-@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/operations/cost.md.")
+@click.option(
+    "--write", "to_be_written", is_flag=True, help="Put the tables into docs/operations/cost.md."
+)
 def main(*, to_be_written: bool) -> None:
     """Print the tables, or write them."""
     if to_be_written:

@@ -80,7 +80,12 @@ def compiled() -> Compiled:
 
 
 @click.command(help=__doc__)
-@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/operations/parameters.md.")
+@click.option(
+    "--write",
+    "to_be_written",
+    is_flag=True,
+    help="Put the tables into docs/operations/parameters.md.",
+)
 def main(*, to_be_written: bool) -> None:
     """Exit with 1 if the page has other tables, unless they are to be written."""
     try:
