@@ -64,7 +64,7 @@ async def in_flight(client):
 async def run_commands_of(stack, step):
     """Run each command that a step of the chapter names for operators; all of them end well."""
     text = re.search(
-        rf"^\d\. \*\*{step}\.\*\*(.*?)(?=^\d\. |^A version)", CHAPTER, re.MULTILINE | re.DOTALL
+        rf"^\d\. \*\*{step}\.\*\*(.*?)(?=^\d\. |\n\n)", CHAPTER, re.MULTILINE | re.DOTALL
     )[1]
     commands = re.findall(r"`operators ([^`]+)`", " ".join(text.split()))
     assert commands, step
