@@ -50,7 +50,7 @@ help:
 	@echo 'make bench    run orders through the embedded stack, with one process and with one for each'
 	@echo '              function; one JSON line (ARGS="--orders 200 --shape one")'
 	@echo 'make prices   compute what an order and an idle day cost, from a dated price list'
-	@echo '              (ARGS=--write: into docs/cost.md)'
+	@echo '              (ARGS=--write: into docs/operations/cost.md)'
 	@echo 'make simulation   compute what an order costs at rates that one machine cannot reach'
 	@echo '              (ARGS="--rate 500 --instances 10")'
 	@echo 'make policies   compare the admission policies, in virtual time'

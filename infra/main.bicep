@@ -16,15 +16,15 @@ param location string
 @minLength(6)
 param operatorEmail string
 
-@description('Addresses, https, to which the rules of Azure Monitor post in the common alert schema, with commas between them. They may hold a secret.')
+@description('The https addresses, separated by commas, to which the rules of Azure Monitor post in the common alert schema. They may contain a secret.')
 @secure()
 param operatorWebhooks string = ''
 
-@description('Address of a Teams workflow that posts to a channel, https. It is a secret. Empty: no messages to Teams.')
+@description('The https address of a Teams workflow that posts to a channel. It is a secret. Empty: no messages to Teams.')
 @secure()
 param teamsWebhookUrl string = ''
 
-@description('Address of an incoming webhook of Slack, https. It is a secret. Empty: no messages to Slack.')
+@description('The https address of an incoming webhook of Slack. It is a secret. Empty: no messages to Slack.')
 @secure()
 param slackWebhookUrl string = ''
 
@@ -35,7 +35,7 @@ param smtpUrl string = ''
 @description('Sender of the mail that goes through SMTP_URL.')
 param smtpSender string = ''
 
-@description('Where copies of the orders are kept: in several zones (zone), in two regions (geo), or both (geo-zone).')
+@description('Where Azure keeps copies of the orders: in several zones (zone), in two regions (geo), or both (geo-zone).')
 @allowed([
   'zone'
   'geo'
@@ -43,7 +43,7 @@ param smtpSender string = ''
 ])
 param redundancy string = 'zone'
 
-@description('Reach storage, Service Bus and Event Grid through private endpoints only. It needs Service Bus Premium.')
+@description('Reach storage, Service Bus, Event Grid and Key Vault through private endpoints only. This needs Service Bus Premium.')
 param networkIsolation bool = false
 
 @description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')

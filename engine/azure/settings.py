@@ -52,7 +52,7 @@ EXPECTED = {
     "REPLY_TO_PREFIX": "a prefix of queue names",
     "PUBLIC_URL": "the app's own address, such as https://orders.example.com",
     "LOG_LINK": "an address with {orderId} in it, https://…",
-    "RUNBOOK_URL": "the address of docs/operate.md, https://…, without a #",
+    "RUNBOOK_URL": "the address of docs/operations/runbooks.md, https://…, without a #",
     "TRUSTED_PROXIES": "addresses and networks with commas, such as 203.0.113.7, 10.0.0.0/8",
     "SUPERVISOR_SCHEDULE": "an NCRONTAB schedule for sweeps, such as */15 * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "an NCRONTAB schedule for the poll, such as */30 * * * * *",
@@ -207,7 +207,7 @@ class Settings(ChannelSettings):
     log_link: str = Field("", alias="LOG_LINK", pattern=r"^(https?://\S*\{orderId\}\S*)?$")
     """Where the console finds the log of an order; empty for nowhere."""
     runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")
-    """Where operators read `docs/operate.md`; empty for nowhere."""
+    """Where operators read `docs/operations/runbooks.md`; empty for nowhere."""
     language: str = Field(ENGLISH, alias="APP_LANGUAGE")
     """The language of the texts for people: the name of a file in `engine/words`, or `pseudo`."""
     public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")

@@ -18,7 +18,7 @@ run it      BUSINESS={business} make run
 draw it     .venv/bin/python -m engine.workflow draw {business}
 check it    make check && make test ARGS={test}
 deploy it   make declared ARGS="--deploy {business}"
-            and then docs/deploy.md"""
+            and then docs/operations/deploy.md"""
 
 
 @click.group()

@@ -28,7 +28,7 @@ TEMPLATES = {
     ),
     "settings-unreadable": (
         "not a JSON object of texts. The hook preprovision makes it of the agents' variables: "
-        "docs/deploy.md#the-settings-of-the-agents"
+        "docs/operations/parameters.md#the-settings-of-the-agents"
     ),
     "url-invalid": "use a URL that begins with {start}, without a user name or password",
     "url-with-query": (
@@ -37,7 +37,7 @@ TEMPLATES = {
     ),
     "channel-invalid": (
         "use an address that begins with {start}, or a reference to a Key Vault: "
-        "docs/deploy.md#channels-to-people"
+        "docs/operations/parameters.md#channels-to-people"
     ),
     "sender-missing": "SMTP_URL needs it. Set the address from which that server sends mail",
     "front-door-simulated": (
@@ -46,7 +46,7 @@ TEMPLATES = {
     ),
     "not-in-place": (
         "deployed as {deployed}, and Azure cannot change it to {wanted} in place: "
-        "docs/deploy.md#what-may-be-changed-later"
+        "docs/operations/parameters.md#what-may-be-changed-later"
     ),
     # Files and programs.
     "file-unreadable": "cannot be read: {reason}. Write it with {command}",

@@ -17,7 +17,7 @@ param appUrl string
 param askFromOutside bool
 
 var webhooks = filter(split(replace(operatorWebhooks, ' ', ''), ','), address => !empty(address))
-var runbook = 'What to do: docs/operate.md#alert-'
+var runbook = 'What to do: docs/operations/runbooks.md#alert-'
 
 resource operators 'Microsoft.Insights/actionGroups@2023-01-01' = {
   name: 'ag-${token}'
@@ -58,7 +58,7 @@ var metricRules = [
   {
     name: 'order-events-dropped'
     severity: 1
-    description: 'Event Grid dropped an alert, and kept it nowhere. The order still stands in the operators\' list.'
+    description: 'Event Grid dropped an alert and kept it nowhere. The order is in the operators\' list.'
     scope: topicId
     metricNamespace: 'Microsoft.EventGrid/topics'
     metric: 'DroppedEventCount'
@@ -78,7 +78,7 @@ var metricRules = [
   {
     name: 'dead-lettered'
     severity: 1
-    description: 'A message that Service Bus gave up could not even be kept as poison; its order is found by the supervisor.'
+    description: 'A message that Service Bus gave up could not be kept as poison either. The supervisor finds its order.'
     scope: serviceBusId
     metricNamespace: 'Microsoft.ServiceBus/namespaces'
     metric: 'DeadletteredMessages'
@@ -161,7 +161,7 @@ var queryRules = [
   {
     name: 'order-events'
     severity: 2
-    description: 'Orders went to Error: the operators\' console lists them. Each cause tells again and again, and mutes no other.'
+    description: 'Orders went to Error. The operators\' console lists them. Each cause sends its own mail.'
     query: loadTextContent('../queries/failed.kql')
     operator: 'GreaterThan'
     threshold: 0
@@ -180,7 +180,7 @@ var queryRules = [
   {
     name: 'outage'
     severity: 1
-    description: 'Something that the app needs has been away for minutes, or refuses it; or a clock is off, an order cannot be recovered, retention falls behind, a channel to people takes no message. The line says what.'
+    description: 'A dependency has been unavailable for minutes or refuses the app, a clock is wrong, an order cannot be recovered, retention is behind, or a channel to people takes no message. The log line names the reason.'
     query: loadTextContent('../queries/outages.kql')
     operator: 'GreaterThan'
     threshold: 0
@@ -191,7 +191,7 @@ var queryRules = [
   {
     name: 'poison'
     severity: 1
-    description: 'A message that nobody can read, or that failed too often, is kept in table poison: the operators\' API lists it.'
+    description: 'A message that cannot be read, or that failed too often, is kept as poison. The operators\' console lists it.'
     query: loadTextContent('../queries/poison.kql')
     operator: 'GreaterThan'
     threshold: 0
@@ -202,7 +202,7 @@ var queryRules = [
   {
     name: 'no-sweep'
     severity: 0
-    description: 'The supervisor has not swept: orders that time out stay where they are.'
+    description: 'No sweep of the supervisor has ended. Orders that time out are not recovered.'
     query: loadTextContent('../queries/sweeps.kql')
     operator: 'LessThan'
     threshold: 1
@@ -213,7 +213,7 @@ var queryRules = [
   {
     name: 'circuit-open'
     severity: 2
-    description: 'A remote service failed for many orders in a row; its agent leaves it alone for a while, and orders wait.'
+    description: 'A remote service failed for several orders. Its agent stops calling it for a while, and orders wait.'
     query: loadTextContent('../queries/circuit.kql')
     operator: 'GreaterThan'
     threshold: 0
@@ -235,7 +235,7 @@ var queryRules = [
   {
     name: 'unrecorded'
     severity: 1
-    description: 'An order was accepted more than five minutes ago, and is not recorded: its submission hides, or nobody takes it.'
+    description: 'An order was accepted more than five minutes ago and is not recorded. Its submission is invisible, or nobody takes it.'
     query: loadTextContent('../queries/unrecorded.kql')
     operator: 'GreaterThan'
     threshold: 0
@@ -246,7 +246,7 @@ var queryRules = [
   {
     name: 'server-errors'
     severity: 2
-    description: 'The app answers calls with an error of its own.'
+    description: 'The app answered more than five calls in ten minutes with an error of its own.'
     query: loadTextContent('../queries/server-errors.kql')
     operator: 'GreaterThan'
     threshold: 5
@@ -257,7 +257,7 @@ var queryRules = [
   {
     name: 'instances-at-limit'
     severity: 2
-    description: 'A function has as many instances as it may have: what comes more, waits.'
+    description: 'A function has as many instances as maximumInstances allows. Further work waits.'
     query: replace(loadTextContent('../queries/instances.kql'), 'MAXIMUM_INSTANCES', string(maximumInstances))
     operator: 'GreaterThan'
     threshold: 0
@@ -269,7 +269,7 @@ var queryRules = [
   {
     name: 'log-nearly-full'
     severity: 1
-    description: 'Four fifths of what may be logged in a day were logged within 24 hours. At the limit, rules on the log see nothing more.'
+    description: 'Four fifths of the daily cap of the log were used within 24 hours. Once the cap is reached, rules on the log see no data.'
     query: replace(loadTextContent('../queries/log-size.kql'), 'DAILY_LOG_GB', string(options.dailyLogGigabytes))
     operator: 'GreaterThan'
     threshold: 0
@@ -354,7 +354,7 @@ resource unavailable 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'The app does not answer that it is healthy. ${runbook}unavailable'
+    description: 'The app did not report that it is healthy to at least two of three places. ${runbook}unavailable'
     severity: 1
     enabled: askFromOutside
     scopes: [

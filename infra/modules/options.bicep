@@ -11,7 +11,7 @@ type AppOptions = {
   @description('Memory of an instance in MB. The cost of computing is proportional to it.')
   instanceMemoryMB: 512 | 2048 | 4096
 
-  @description('Maximum number of instances: one limit for all HTTP functions together, and the same limit for each other function. The quota of the region applies as well.')
+  @description('Maximum number of instances: for all HTTP functions together, and for each other function. The quota of the region applies as well.')
   @minValue(1)
   @maxValue(1000)
   maximumInstances: int
@@ -93,7 +93,7 @@ type MonitoringOptions = {
   @description('Call /api/health from three places every 15 minutes. Switched off with FRONT_DOOR_ID, because only Front Door can call the app.')
   availabilityTest: bool
 
-  @description('How many minutes without a sweep of the supervisor alert the operators.')
+  @description('After how many minutes without a sweep of the supervisor the operators get an alert.')
   sweepMissingMinutes: 5 | 10 | 15 | 30 | 45
 
   @description('Let the app mail alerts to OPERATOR_EMAIL through Azure Communication Services, from a domain that Azure manages.')

@@ -51,7 +51,7 @@ resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
   scope: account
   properties: {
     level: 'CanNotDelete'
-    notes: 'It has the orders. docs/disaster.md says what cannot be brought back.'
+    notes: 'It has the orders. docs/operations/disaster-recovery.md says what cannot be brought back.'
   }
 }
 

@@ -41,10 +41,10 @@ RUNBOOK: Mapping[str, str] = {
     WORKFLOW_CHANGED: "workflow-changed",
     ORDER_DUE_SOON: "order-due-soon",
     ORDER_LATE: "order-late",
-    STALLED: "when-something-stands-still",
+    STALLED: "stalled",
     "circuit-open": "alert-circuit-open",
 }
-"""The section of `docs/operate.md` for each alert, and for a circuit that is open."""
+"""The runbook in `docs/operations/runbooks.md` for each alert, and for a circuit that is open."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +54,7 @@ class OutsideLinks:
     log: str = ""
     """The address of an order's log, with `{orderId}` for its id."""
     runbook: str = ""
-    """The address of `docs/operate.md`."""
+    """The address of `docs/operations/runbooks.md`."""
 
 
 NOWHERE = OutsideLinks()

@@ -1,4 +1,7 @@
-"""Tries a deployment from outside: health, an order, an alert, a resubmit (docs/deploy.md)."""
+"""Checks a deployment from outside: health, an order, an alert, a resubmit.
+
+docs/operations/deploy.md describes it.
+"""
 
 import time
 from collections.abc import Callable, Sequence

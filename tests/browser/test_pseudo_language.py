@@ -49,7 +49,7 @@ DATA = {
     *BY_NAME,
     *("choice", "reference", "amount", "action", "authorise", "ship", "sku"),
     *("order-submissions", "operator-alerts", "grace", "Grace", "Shop"),
-    *("b07-01JCX", "docs/operate.md", "orders/unknown"),
+    *("b07-01JCX", "docs/operations/deploy.md", "orders/unknown"),
     *("orderId", r"'^b\d{2}-[0-9A-HJKMNP-TV-Z]{26}$'"),
 }
 """Names and examples: no words for people."""

@@ -32,7 +32,7 @@ WAITING = replace(
         "orders": ["b00-1", "b00-2"],
     },
 )
-"""What a condition tells: docs/operate.md, "Events for other subscribers"."""
+"""What a condition tells: docs/operations/operate.md, "Events for other subscribers"."""
 
 
 @pytest.fixture

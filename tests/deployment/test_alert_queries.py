@@ -29,6 +29,9 @@ FOLDERS = (
     "supervisor",
     "operations",
 )
+RUNBOOKS = (ROOT / "docs/operations/runbooks.md").read_text()
+FORM = ["What happened", "Effect", "What to do", "How you see that it is over"]
+"""The parts of a runbook."""
 WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())
 QUERIES = {
     path.name: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))
@@ -242,33 +245,45 @@ def test_nobody_asks_from_outside_where_it_is_not_wanted_or_not_possible(deploym
 
 
 def test_every_alert_leads_to_what_to_do(deployments):
-    """A rule names its place in the page for operators, and that place is there."""
-    page = (ROOT / "docs/operate.md").read_text()
-    headings = set(re.findall(r"^### Alert ([\w-]+)$", page, re.MULTILINE))
+    """A rule names its runbook, and that runbook is there."""
+    headings = set(re.findall(r"^### Alert ([\w-]+)$", RUNBOOKS, re.MULTILINE))
     rules = alerts(deployments["default"])
     for name, rule in rules.items():
-        end = f"What to do: docs/operate.md#alert-{name}"
+        end = f"What to do: docs/operations/runbooks.md#alert-{name}"
         assert rule.properties["description"].endswith(end), name
     assert headings == set(rules)
 
 
 def test_timers_that_operators_run_by_hand_are_there(functions):
     """The page names each timer of the app, beside the word by which an operator runs its work."""
-    page = (ROOT / "docs/operate.md").read_text()
-    part = page.split("## What to do on an alert")[1].split("###")[0]
+    page = (ROOT / "docs/operations/operate.md").read_text()
+    part = page.split("## Run the work of a timer by hand")[1].split("\n## ")[0]
     timers = {name for name, function in functions.items() if function["type"] == "timerTrigger"}
-    named = dict(re.findall(r"`([\w-]+)`\s\(`(\w+_\w+)`\)", part))
+    named = dict(re.findall(r"^\| `([\w-]+)` \| `(\w+_\w+)` \|", part, re.MULTILINE))
     assert (set(named), set(named.values())) == (set(RUNS), timers)
 
 
-def test_every_alert_says_what_to_look_at_first_and_what_ends_it():
-    """Its part of the page begins with three things to look at or to do."""
-    page = (ROOT / "docs/operate.md").read_text().split("## What to do on an alert")[1]
-    for part in page.split("\n## ")[0].split("### Alert ")[1:]:
-        name, _, text = part.partition("\n")
-        first = " ".join(text.split()).split(". ")[0]
-        assert len(first.split(";")) == 3, name
-        assert "It ends" in " ".join(text.split()), name
+def test_every_runbook_has_the_same_form():
+    """Four parts in this order; what to do is a list of numbered steps."""
+    part = RUNBOOKS.split("\n## Alerts of the app\n")[1]
+    runbooks = re.split(r"^####? (?!Stalled$)", part, flags=re.MULTILINE)[1:]
+    assert len(runbooks) > 30
+    for runbook in runbooks:
+        name, _, text = runbook.partition("\n")
+        text = text.split("\n### Stalled\n")[0].split("\n## ")[0]
+        assert re.findall(r"^\*\*([^*]+)\.\*\*", text, re.MULTILINE) == FORM, name
+        assert re.search(r"^\*\*What to do\.\*\*\n\n1\. ", text, re.MULTILINE), name
+
+
+def test_the_list_of_rules_has_their_severity(deployments):
+    """The most severe first."""
+    rules = alerts(deployments["default"])
+    listed = re.findall(
+        r"^\| \[([\w-]+)\]\(#alert-[\w-]+\) \|[^|]+\| (\d) \|", RUNBOOKS, re.MULTILINE
+    )
+    expected = {name: str(rule.properties["severity"]) for name, rule in rules.items()}
+    assert dict(listed) == expected
+    assert [severity for _, severity in listed] == sorted(expected.values())
 
 
 @pytest.mark.proves("SUP-7")
@@ -305,9 +320,7 @@ def test_orders_wait_for_ten_minutes_before_an_alert():
 
 def test_commands_that_operators_have_to_run_exist():
     """With their options; a command of a group too."""
-    page = (ROOT / "docs/operate.md").read_text()
-    part = page.split("## What to do on an alert")[1].split("\n## ")[0]
-    commands = [line.split() for line in re.findall(r"`operators ([^`]+)`", part)]
+    commands = [line.split() for line in re.findall(r"`operators ([^`]+)`", RUNBOOKS)]
     assert len(commands) > 10
     for words in commands:
         command = main.commands[words.pop(0)]

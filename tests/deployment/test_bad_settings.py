@@ -26,7 +26,7 @@ REQUIRED = {
 WRONG = {
     "PAYMENT_URL": "ftp://payment", "STEP_TIMEOUT_SECONDS": "soon", "FAILURE_THRESHOLD": "0", "BUCKETS": "101",
     "LEASE_SECONDS": "5", "REPLY_TO_PREFIX": "", "CLOCK_TOLERANCE_SECONDS": "-1", "SIMULATOR_ENABLED": "perhaps",
-    "EVENT_GRID_ENDPOINT": "topic", "LOG_LINK": "javascript:alert('{orderId}')", "RUNBOOK_URL": "docs/operate.md",
+    "EVENT_GRID_ENDPOINT": "topic", "LOG_LINK": "javascript:alert('{orderId}')", "RUNBOOK_URL": "docs/operations/runbooks.md",
 }  # fmt: skip
 
 

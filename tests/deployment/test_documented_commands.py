@@ -1,6 +1,6 @@
 """Every command for Azure runs as it is written, with stand-ins for what reaches Azure.
 
-Those are the commands of docs/deploy.md, and the blocks of the guides that need Azure.
+Those are the commands of the pages for deployment and of the runbooks, and the blocks of the guides that need Azure.
 """
 
 import json
@@ -19,12 +19,16 @@ from shop.business import SHOP
 from tests.support import guides
 from tests.support.guides import PAGES as GUIDES
 
-PAGE = (ROOT / "docs/deploy.md").read_text()
-BLOCKS = re.findall(r"^(#+ [^\n]+)$|^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / f"docs/operations/{name}.md" for name in ("deploy", "parameters", "runbooks")]
+BLOCK = re.compile(r"^(#+ [^\n]+)$|^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OF_AZD = {
     "auth login", "env new", "env set", "env get-value", "up", "provision", "package", "deploy", "down",
 }  # fmt: skip
 """The commands of azd that the page may use: learn.microsoft.com/azure/developer/azure-developer-cli/reference."""
+OF_EARLIER_BLOCKS = {
+    "URL": "https://app", "KEY": "a-key", "CLIENT": "an-id", "GROUP": "a-group", "APP": "an-app",
+}  # fmt: skip
+"""Variables that an earlier block of the page has set."""
 STAND_IN = """#!{python} -S
 import json, os, sys
 with open({log!r}, "a") as log:
@@ -35,11 +39,12 @@ print("https://a-value")
 
 def blocks():
     """Yield each block of commands, under the heading of its section."""
-    heading = ""
-    for number, (title, commands) in enumerate(BLOCKS):
-        heading = title or heading
-        if commands:
-            yield pytest.param(commands, (), id=f"{heading.strip('# ')} {number}")
+    for page in PAGES:
+        heading = ""
+        for number, (title, commands) in enumerate(BLOCK.findall(page.read_text())):
+            heading = title or heading
+            if commands:
+                yield pytest.param(commands, (), id=f"{page.stem} {heading.strip('# ')} {number}")
     for page in GUIDES:
         parts = list(guides.blocks(page))
         own = {name for part in parts for name in guides.settings_in(part)}
@@ -68,7 +73,7 @@ def run(tmp_path):
         subprocess.run(
             [shutil.which("sh"), "-euc", commands],
             cwd=tmp_path,
-            env=environment | {"URL": "https://app", "KEY": "a-key", "CLIENT": "an-id"},
+            env=environment | OF_EARLIER_BLOCKS,
             capture_output=True,
             check=True,
             timeout=60,

@@ -30,12 +30,16 @@ from tests.support.deployed_resources import ROLE_ASSIGNMENT
 from tests.support.deploying import AGENTS
 
 README = (ROOT / "README.md").read_text()
-DEPLOY = (ROOT / "docs/deploy.md").read_text()
-SECURITY = (ROOT / "docs/security.md").read_text()
+OPERATIONS = ROOT / "docs/operations"
+DEPLOY, PARAMETERS, RESOURCES, RUNBOOKS, SECURITY, COST, SCALE, DISASTER = (
+    (OPERATIONS / f"{name}.md").read_text()
+    for name in (
+        *("deploy", "parameters", "resources", "runbooks"),
+        *("security", "cost", "scale", "disaster-recovery"),
+    )
+)
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
 MECHANISMS = (ROOT / "docs/explanation/mechanisms.md").read_text()
-COST = (ROOT / "docs/cost.md").read_text()
-SCALE = (ROOT / "docs/scale.md").read_text()
 ALTERNATIVES = (ROOT / "docs/explanation/alternatives.md").read_text()
 HOST = json.loads((ROOT / "host.json").read_text())
 LOCK, POLL = (
@@ -60,11 +64,11 @@ def test_every_choice_is_described_with_its_default(template):
 
     The kept template has its keys sorted; the tables follow the template itself.
     """
-    written = parameters.written(DEPLOY, template).splitlines()
-    assert sorted(written) == sorted(DEPLOY.splitlines()), parameters.COMMAND
+    written = parameters.written(PARAMETERS, template).splitlines()
+    assert sorted(written) == sorted(PARAMETERS.splitlines()), parameters.COMMAND
     script = (ROOT / "infra/hooks/postprovision.py").read_text()
     [amount] = re.findall(r'^DEFAULT = "(\d+)"$', script, re.MULTILINE)
-    assert f"`MONTHLY_BUDGET` ({amount})" in DEPLOY
+    assert f"`MONTHLY_BUDGET` ({amount})" in PARAMETERS
 
 
 def test_what_every_switch_leaves_behind_is_described(template):
@@ -74,7 +78,9 @@ def test_what_every_switch_leaves_behind_is_described(template):
         template["definitions"][kind]["properties"] for kind in parameters.OPTIONS.values()
     ]
     variables = dict(switches())
-    named = set(re.findall(r"`(\w+)`", "".join(cells[0] for cells in rows(DEPLOY, "turned off"))))
+    named = set(
+        re.findall(r"`(\w+)`", "".join(cells[0] for cells in rows(PARAMETERS, "turned off")))
+    )
     for declared in declarations:
         for name, declaration in declared.items():
             if declaration["type"] == "bool":
@@ -93,9 +99,8 @@ def test_every_alert_is_described(deployments):
     """Each rule that is deployed stands in the table, and no other."""
     kinds = ("/metricAlerts", "/scheduledQueryRules")
     rules = [rule.name for kind in kinds for rule in deployments["default"].of_type(kind)]
-    assert {cells[0] for cells in rows(DEPLOY, "alert")} == {
-        name.rpartition("-")[0] for name in rules
-    }
+    listed = {f"[{name}](#alert-{name})" for name in (rule.rpartition("-")[0] for rule in rules)}
+    assert {cells[0] for cells in rows(RUNBOOKS, "alert")} == listed
 
 
 def test_every_role_is_described_and_used(deployments):
@@ -136,14 +141,13 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
 
 def test_what_the_page_about_disasters_switches_is_there(functions):
     """Each setting of the app by its name, each function by its name; nothing that an order goes through stays on."""
-    page = (ROOT / "docs/disaster.md").read_text()
-    [block] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    [block] = re.findall(r"```json\n(.*?)```", DISASTER, re.DOTALL)
     given = json.loads(block)
     off = {name.split(".")[1] for name in given if name.startswith("AzureWebJobs.")}
     settings = {name for name in given if not name.startswith("AzureWebJobs.")}
     work = {"submission_record", "scheduler_order_ready", "scheduler_poll", "supervisor_sweep"}
     assert off == work & set(functions)
-    assert set(re.findall(r"AzureWebJobs\.(\w+)\.Disabled=true", page)) == off
+    assert set(re.findall(r"AzureWebJobs\.(\w+)\.Disabled=true", DISASTER)) == off
     assert settings <= {field.alias for field in Settings.model_fields.values()}
     rows_of = {name.split("__")[1] for name in settings}
     assert rows_of == {f"{service}ServiceUri" for service in ("table", "queue", "blob")}
@@ -221,7 +225,7 @@ def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():
     seconds = {name: time.total_seconds() for name, time in (("lock", LOCK), ("poll", POLL))}
     least, most = seconds["lock"] / 2, seconds["lock"] + seconds["poll"]
     assert f"{least:g} to {most:g} s" in MECHANISMS
-    assert most == 30, "half a minute, say README.md, limits.md and operate.md"
+    assert most == 30, "half a minute, say README.md, limits.md and operations/operate.md"
     of_azure = replace(Deployed(), lock_seconds=60)
     for deployed in (Deployed(), of_azure):
         (line,) = [cost for cost in idle(deployed) if cost.what == "timers' locks"]
@@ -238,10 +242,10 @@ def test_as_many_groups_scale_by_themselves_as_the_page_says(functions):
     """All HTTP calls are one, each other function is another; zones cost two instances of each."""
     triggers = of_the_shop(functions)
     groups = 1 + triggers.total() - triggers["httpTrigger"]
-    assert f"The shop has {groups} groups" in DEPLOY
+    assert f"The shop has {groups} groups" in RESOURCES
     assert f"at a price: {groups} groups of functions" in ALTERNATIVES
     dollars = 2 * groups * 2 * SECONDS * 0.000004
-    assert f"about ${round(dollars, -1):,.0f} a month" in DEPLOY
+    assert f"about ${round(dollars, -1):,.0f} a month" in PARAMETERS
 
 
 def number(cell):

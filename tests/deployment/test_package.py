@@ -21,7 +21,7 @@ from tests.support.deploying import AGENTS
 NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",
     "local.settings.json", "tests/unit/test_x.py", "tools/functions_alone/stack.py", "tools/development/stack.py", "tools/functions_alone/node_modules/x.js",
-    "tools/bench/driver.py", "docs/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
+    "tools/bench/driver.py", "docs/operations/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
     "engine/pages/node_modules/x.js", "engine/pages/package.json", "engine/pages/package-lock.json", "engine/pages/tsconfig.json",
     "engine/pages/tests/x.test.js", "operations/console/tests/x.test.js",
     "shop/tests/x.test.js", "samples/claims/business.py", "samples/follow_an_order.py", "samples/subscriber/README.md",
@@ -196,7 +196,7 @@ def test_one_python_everywhere():
     ]
     assert whole == AZURE_PYTHON
     assert {whole, *jobs["versions"]["strategy"]["matrix"]["python"]} == supported
-    assert f"Python {AZURE_PYTHON}" in (ROOT / "docs/deploy.md").read_text()
+    assert f"Python {AZURE_PYTHON}" in (ROOT / "docs/operations/resources.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,9 @@ def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page):
         assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
 
 
-def test_every_condition_has_a_row_that_says_what_to_do():
+def test_every_condition_has_a_row_that_leads_to_its_runbook():
     """By the subject of its alert."""
-    part = part_of_operate("When something stands still", "###")
+    part = part_of("runbooks", "Stalled", "###")
     listed = re.findall(r"^\| `([\w-]+)(?:/…)?` \|", part, re.MULTILINE)
     named = (alerts.WAITING, alerts.OVERDUE, alerts.HELD, alerts.SUBMISSIONS, alerts.SUPERVISOR)
     about = (alerts.ABOUT_AGENT.rstrip("/"), alerts.ABOUT_CLOCK.rstrip("/"))
@@ -155,18 +155,18 @@ def types_of_events():
     return named | {meaning.alert for meaning in STATUS_INFO.values() if meaning.alert}
 
 
-def part_of_operate(heading, level):
-    """The text below a heading of the page for operators."""
-    text = (ROOT / "docs/operate.md").read_text()
-    [part] = re.findall(rf"^{level} {heading}$(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+def part_of(name, heading, level):
+    """The text below a heading of a page for operators."""
+    text = (ROOT / f"docs/operations/{name}.md").read_text()
+    [part] = re.findall(rf"^{level} {heading}$(.*?)(?:^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return part
 
 
 def test_every_type_of_alert_has_a_section_that_says_what_to_do():
     """One, and no other type has one."""
-    part = part_of_operate("What each alert means", "##")
+    part = part_of("runbooks", "Alerts of the app", "##")
     sections = re.split(r"^### ", part, flags=re.MULTILINE)[1:]
-    described = [re.findall(r"^`([\w.]+)`: ", text, re.MULTILINE) for text in sections]
+    described = [re.findall(r"^Event: `([\w.]+)`$", text, re.MULTILINE) for text in sections]
     assert sorted(described) == sorted(
         [name] for name in types_of_events() - set(notifications.NEWS)
     )
@@ -175,7 +175,7 @@ def test_every_type_of_alert_has_a_section_that_says_what_to_do():
 
 def test_the_page_lists_the_events_that_other_subscribers_get():
     """Each type stands in the table, news too, and no other."""
-    part = part_of_operate("Events for other subscribers", "###")
+    part = part_of("operate", "Events for other subscribers", "###")
     cells = re.findall(r"^\| (`[A-Z].*?) \|", part, re.MULTILINE)
     listed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     assert {f"OrderProcessing.{name}" for name in listed} == types_of_events()

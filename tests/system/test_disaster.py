@@ -1,4 +1,4 @@
-"""`docs/disaster.md`, followed to the letter: a copy, the loss of all tables, and the restoring."""
+"""`docs/operations/disaster-recovery.md`, followed to the letter: a copy, the loss of all tables, and the restoring."""
 
 import re
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from tests.support.stacks import running
 
 FORGETFUL = Path(__file__).parent / "app_forgetful"
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/disaster.md"
+PAGE = ROOT / "docs/operations/disaster-recovery.md"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 SWITCH = re.compile(r"(AzureWebJobs\.\w+\.Disabled)=(\w+)")
 

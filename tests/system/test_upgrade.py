@@ -1,4 +1,4 @@
-"""*Upgrade and back* of `docs/deploy.md`, with two versions of the app and orders in flight."""
+"""*Upgrade and back* of `docs/operations/deploy.md`, with two versions of the app and orders in flight."""
 
 import asyncio
 import os
@@ -16,7 +16,12 @@ from tests.support.stacks import running
 
 ROOT = Path(__file__).parents[2]
 NEXT = Path(__file__).parent / "app_next"
-CHAPTER = (ROOT / "docs/deploy.md").read_text().split("## Upgrade and back")[1].split("\n## ")[0]
+CHAPTER = (
+    (ROOT / "docs/operations/deploy.md")
+    .read_text()
+    .split("## Upgrade and back")[1]
+    .split("\n## ")[0]
+)
 SETTINGS = QUICK | {
     **KILLED,
     "STEP_TIMEOUT_SECONDS": "5",
@@ -59,7 +64,7 @@ async def in_flight(client):
 async def run_commands_of(stack, step):
     """Run each command that a step of the chapter names for operators; all of them end well."""
     text = re.search(
-        rf"^\d\. \*\*{step}\.\*\*(.*?)(?=^\d\. |^A version)", CHAPTER, re.MULTILINE | re.DOTALL
+        rf"^\d\. \*\*{step}\.\*\*(.*?)(?=^\d\. |\n\n)", CHAPTER, re.MULTILINE | re.DOTALL
     )[1]
     commands = re.findall(r"`operators ([^`]+)`", " ".join(text.split()))
     assert commands, step

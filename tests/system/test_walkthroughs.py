@@ -1,4 +1,4 @@
-"""README, `docs/operate.md` and the example for senders, followed to the letter on the stack that `make run` starts."""
+"""README, `docs/operations/operate.md` and the example for senders, followed to the letter on the stack that `make run` starts."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from tests.support.stacks import running
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "samples/follow_an_order.py"
-OPERATE, README = "docs/operate.md", "README.md"
+OPERATE, README = "docs/operations/operate.md", "README.md"
 PAGES = {OPERATE: 20, README: 15}
 """How many steps each has at least: following it cannot succeed by finding nothing to do.
 

@@ -1,6 +1,6 @@
 """What orders, and a day and a month without orders cost, from counted operations and a dated price list: `make prices`.
 
-It prints the tables of docs/cost.md; `--write` puts them there. Prices are in prices.json, the
+It prints the tables of docs/operations/cost.md; `--write` puts them there. Prices are in prices.json, the
 operations of an order in measured/, of an HTTP call in measured/concurrency.
 """
 
@@ -19,7 +19,7 @@ from bench.concurrency import chosen
 from bench.counted import columns, count_rows, measured, number, row
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs/cost.md"
+PAGE = HERE.parents[1] / "docs/operations/cost.md"
 LIST: Mapping[str, Any] = json.loads((HERE / "prices.json").read_text())
 PRICES: Mapping[str, Mapping[str, Any]] = LIST["prices"]
 PRICING = "https://azure.microsoft.com/pricing/details/"
@@ -401,7 +401,9 @@ def written(text: str) -> str:
 
 
 @click.command(help=__doc__)
-@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/cost.md.")
+@click.option(
+    "--write", "to_be_written", is_flag=True, help="Put the tables into docs/operations/cost.md."
+)
 def main(*, to_be_written: bool) -> None:
     """Print the tables, or write them."""
     if to_be_written:

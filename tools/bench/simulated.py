@@ -15,7 +15,7 @@ REFRESH_INTERVAL = admission.REFRESH_INTERVAL.total_seconds()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What each part of Azure takes in a second. `docs/scale.md` names the sources."""
+    """What each part of Azure takes in a second. `docs/operations/scale.md` names the sources."""
 
     bus_credits: float = 1_000
     account_requests: float = 20_000

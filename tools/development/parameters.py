@@ -1,4 +1,4 @@
-"""Writes the tables of parameters and options into docs/deploy.md, from the descriptions in the compiled template.
+"""Writes the tables of parameters and options into docs/operations/parameters.md, from the descriptions in the compiled template.
 
 `make parameters` compares them, `--write` writes them. It needs Bicep.
 """
@@ -22,7 +22,7 @@ from functions_alone.ports import StackError
 Compiled = Mapping[str, Any]
 """The compiled template, as Resource Manager takes it."""
 COMMAND = "make parameters ARGS=--write"
-PAGE = ROOT / "docs/deploy.md"
+PAGE = ROOT / "docs/operations/parameters.md"
 PASSED = re.compile(r"\$\{(\w+)=?(.*)\}")
 """How azd's file of parameters names the variable that it passes on, and its default."""
 OPTIONS = {"app": "AppOptions", "data": "DataOptions", "monitoring": "MonitoringOptions"}
@@ -80,7 +80,12 @@ def compiled() -> Compiled:
 
 
 @click.command(help=__doc__)
-@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/deploy.md.")
+@click.option(
+    "--write",
+    "to_be_written",
+    is_flag=True,
+    help="Put the tables into docs/operations/parameters.md.",
+)
 def main(*, to_be_written: bool) -> None:
     """Exit with 1 if the page has other tables, unless they are to be written."""
     try:

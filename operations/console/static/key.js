@@ -45,7 +45,7 @@ export function keyPage(place, why, given) {
         h(
           "p",
           { class: "small muted" },
-          rich("console.key.hint", { command: h("code", null, "make run"), page: "docs/operate.md" }),
+          rich("console.key.hint", { command: h("code", null, "make run"), page: "docs/operations/deploy.md" }),
         ),
       ),
     );

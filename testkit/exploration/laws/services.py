@@ -52,7 +52,7 @@ def nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
     if isinstance(order.state, orders.Processed):
         done = {key for key in keys if f"{key} do" in world.effects}
         demand(done == keys, f"the order is Processed, but not done: {keys - done}")
-        # An undo that came after the copy is not known any more, as docs/disaster.md says.
+        # An undo after the copy is unknown: docs/operations/disaster-recovery.md.
         demand(world.restored or not undone, f"the order is Processed, but undone: {undone}")
     if isinstance(order.state, InError) and order.state.outcome is Outcome.UNDONE:
         skipped = order.in_state(Skipped)

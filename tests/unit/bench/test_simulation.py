@@ -11,7 +11,7 @@ from development.servicebus_config import ROOT
 RECORDED = [
     json.loads(path.read_text()) for path in sorted((ROOT / "tools/bench/measured").glob("*.json"))
 ]
-"""Lines of `make bench`; docs/cost.md says with which commands they were made."""
+"""Lines of `make bench`; docs/operations/cost.md says with which commands they were made."""
 COMPARED = (
     "table_transactions",
     "table_writes",

@@ -159,7 +159,7 @@ def test_pages_lead_to_what_to_do_and_to_the_log_where_links_are_set():
     words = vocabulary(links)
     assert words.log_link == links.log
     assert words.runbook["circuit-open"] == "https://docs.example.com/x#alert-circuit-open"
-    text = (ROOT / "docs/operate.md").read_text()
+    text = (ROOT / "docs/operations/runbooks.md").read_text()
     titles = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
     assert set(RUNBOOK.values()) <= {title.lower().replace(" ", "-") for title in titles}
     assert {*RUNBOOK} == {"circuit-open", *TYPES}

@@ -115,7 +115,7 @@ def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
     ],
 )
 def test_what_does_not_come_about_is_named_with_what_was_seen_last(answers, fault):
-    """By one line, which docs/deploy.md explains."""
+    """By one line, which docs/operations/deploy.md explains."""
     with pytest.raises(ApiError, match=fault):
         run(deployment(**answers)[0])
 
