@@ -158,7 +158,6 @@ def _reason(order: OrderAggregate) -> Cause | None:
 
 
 def _text(cause: Cause | None) -> str | None:
-    """Return the cause as the text of a column."""
     return exact_json.write(cause.as_json()) if cause else None
 
 

@@ -36,12 +36,10 @@ BY_NAME: Mapping[str, AnyAction] = {action.name: action for action in ACTIONS}
 
 
 def possible(order: OrderAggregate, now: datetime) -> list[str]:
-    """Return the names of the actions that are possible now."""
     return [action.name for action in ACTIONS if not action.why_not(order, now)]
 
 
 def possible_at(order: OrderAggregate, step: Step, now: datetime) -> list[str]:
-    """Return the names of the actions that are possible now for this step."""
     sensible = [action for action in ACTIONS if not action.why_not(order, now)]
     return [
         action.name

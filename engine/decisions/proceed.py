@@ -78,7 +78,6 @@ class Scheduler:
         return offering or list(self.providers)
 
     def providers_of(self, capability: str) -> set[str]:
-        """Return the providers that the agents of a capability call."""
         return {self.providers[name] for name in self.agents_of(capability)}
 
 
@@ -325,7 +324,6 @@ def _key_forgotten(order: OrderAggregate, step: Step) -> Cause:
 
 
 def _provider_gone(step: Step) -> Cause:
-    """Return the cause of a step whose provider no agent calls any more (AGT-3)."""
     provider = step.key.provider if step.key else None
     facts = {"provider": provider, "is_undo": isinstance(step.state, UndoPending)}
     return Cause(Code.PROVIDER_GONE, facts)

@@ -51,7 +51,7 @@ class Delivery:
 
     reply: AgentReply
     agent: str
-    """The agent whose queue delivered it."""
+    """The agent whose queue delivered the reply."""
 
 
 def receive(

@@ -36,8 +36,8 @@ MAX_ERROR_TEXT = 200
 """Maximum number of characters of an error in a cause."""
 
 NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
-"""Errors whose message names code, such as a key. The messages of other errors may repeat values.
-"""
+"""Errors whose message names code, such as a key. The messages of other errors may repeat
+values."""
 
 
 Personal = Callable[[], Iterable[str]]
@@ -152,7 +152,6 @@ def results_for(
 
 
 def in_workflow(workflow: WorkflowDefinition, step: str) -> Mapping[str, Any]:
-    """Return the facts that name a step of a workflow."""
     return {"workflow": workflow.name, "version": workflow.version, "step": step}
 
 

@@ -50,8 +50,8 @@ class AttemptReport:
     by_gateway: bool = False
     """Whether a gateway rejected the last call before it reached the service."""
     agent_overloaded: bool = False
-    """Whether the attempt timed out while the agent's calls timed out for several orders (AGT-8).
-    """
+    """Whether the attempt timed out while the agent's calls timed out for several orders
+    (AGT-8)."""
 
     def is_counted(self, attempt: int) -> bool:
         """Return whether the attempt of this number counts as a failure (SUP-3).

@@ -77,7 +77,6 @@ class Transition:
         return replace(self, entry=replace(self.entry, change_id=change_id))
 
     def changed_steps(self) -> tuple[Step, ...]:
-        """Return the steps that differ from before."""
         before = self.before.steps if self.before else ()
         return tuple(step for step in self.after.steps if step not in before)
 

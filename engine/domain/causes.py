@@ -60,8 +60,8 @@ class Code(StrEnum):
     PROVIDER_GONE = "provider-gone"
     """No agent calls the provider that knows the idempotency key (AGT-3)."""
     FOUND_NOT_DONE = "found-not-done"
-    """An operator found that the step was not done, although it had been skipped as done (OPR-12).
-    """
+    """An operator found that the step was not done, although it had been skipped as done
+    (OPR-12)."""
 
     # A step is skipped, or an order changes direction or ends.
     CONDITION_NOT_MET = "condition-not-met"
@@ -443,7 +443,6 @@ def group_of(cause: Cause) -> str:
 
 
 def code_in(group: str) -> str:
-    """Return the code from the name of a group."""
     return group.partition(":")[0]
 
 

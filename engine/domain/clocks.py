@@ -38,8 +38,8 @@ class ClockSkew:
     """A difference of our clock from the store's clock that exceeds the tolerance."""
 
     by: timedelta
-    """The minimum difference. It is positive if our clock is ahead, and negative if it is behind.
-    """
+    """The minimum difference. It is positive if our clock is ahead, and negative if it is
+    behind."""
     since: datetime
     """The store's time of the first answer that showed the difference."""
 

@@ -84,7 +84,6 @@ class Deadline:
 
 
 def deadline_of(starts_at: datetime, within: timedelta, when_late: WhenLate) -> Deadline:
-    """Return the deadline of an order that may start at `starts_at`."""
     due_by = starts_at + within
     return Deadline(
         due_by=due_by, due_soon_at=due_by - within / WARNING_FRACTION, when_late=when_late

@@ -40,7 +40,6 @@ def as_of(at: datetime, order: OrderAggregate) -> OrderAggregate:
 
 
 def derive(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> Derived:
-    """Return the derived values of the order after a transition at this time."""
     not_before = after.next_start(now)
     is_chosen = not_before is not None and not work_index.is_pause(after, after.ready, not_before)
     ready_since = not_before if not_before and is_chosen else _ready_since(before, after, now)

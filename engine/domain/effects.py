@@ -25,8 +25,8 @@ class RequestKey:
     generation: int = 0
     """The number of the key. An operator may have the step done again under the next number."""
     known_until: AwareDatetime | None = None
-    """The time until which the provider knows the key, or None if it never forgets keys (AGT-12).
-    """
+    """The time until which the provider knows the key, or None if it never forgets keys
+    (AGT-12)."""
     effects_final_at: AwareDatetime | None = None
     """The time after which no request to do the step takes effect (UND-2). None if the service
     refuses undone keys."""

@@ -71,7 +71,7 @@ class CausedError(AppError):
 
 
 class UnreadableRowError(CausedError):
-    """This version of the app cannot read a row. The row needs a repair, or a newer version."""
+    """A row cannot be read. It needs a repair, or a newer version of the app."""
 
 
 class UnknownOrderError(AppError):
@@ -118,7 +118,6 @@ class InputFault:
     """The message of the library that found the fault, for the log."""
 
     def within(self, place: str) -> "InputFault":
-        """Return the fault with its place inside `place`."""
         return replace(self, place=f"{place}.{self.place}" if self.place else place)
 
     def as_json(self) -> Mapping[str, Any]:
@@ -142,7 +141,6 @@ class InvalidError(AppError):
         self.faults = list(faults)
 
     def within(self, place: str) -> list[InputFault | str]:
-        """Return the faults with their places inside `place`."""
         return [
             f"{place}.{fault}" if isinstance(fault, str) else fault.within(place)
             for fault in self.faults

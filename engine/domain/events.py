@@ -265,7 +265,6 @@ class ActionTaken(HistoryEvent):
     """An operator or the customer acted on the order, or an operator acted on all orders."""
 
     action: str
-    """The name of the action."""
     note: str
 
 

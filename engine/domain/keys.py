@@ -46,8 +46,8 @@ def made_at(order_id: str) -> datetime | None:
 
 
 CHECK_LENGTH = 4
-"""The number of check characters at the end of an id. A random ending is right once in a million.
-"""
+"""The number of check characters at the end of an id. A random ending is right once in a
+million."""
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -93,7 +93,6 @@ def spread_over(buckets: Sequence[str], name: str) -> str:
 
 
 def order_key(order_id: str) -> str:
-    """Return the row key of the submitted order."""
     return f"{order_id}|order"
 
 

@@ -203,7 +203,6 @@ class OrderReady(Message):
     """Whether this is the second wake-up, because no agent had capacity at the first."""
 
     def to_bus(self) -> BusMessage:
-        """Address the wake-up to any scheduler."""
         return BusMessage(
             queue=SCHEDULER_REQUESTS,
             message_id=f"{self.order_id}:ready",
@@ -218,7 +217,6 @@ def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
 
 
 def order_id_in(request: str) -> str:
-    """Return the id of the order from a request id."""
     return request.partition(":")[0]
 
 
@@ -247,7 +245,6 @@ class AgentRequest(AttemptMessage):
 
     schema_version: Literal[1] = 1
     operation: Operation
-    """The operation of the remote service."""
     idempotency_key: Key
     issued_at: Moment
     complete_by: Moment
@@ -258,8 +255,8 @@ class AgentRequest(AttemptMessage):
     """The address at which the service can answer later without a key of the app (ANS-6), or None
     in an undo."""
     content: Mapping[str, Any]
-    """The content that the step's definition made from the order and the results of earlier steps.
-    """
+    """The content that the step's definition made from the order and the results of earlier
+    steps."""
 
     def to_bus(self, agent: str, time_to_live: timedelta) -> BusMessage:
         """Address the request to the agent's queue, where it expires at its time (AGT-5)."""

@@ -79,7 +79,7 @@ PROCESS_STATE: Mapping[type[OrderState], ProcessState] = {
     Processed: ProcessState.PROCESSED,
     InError: ProcessState.ERROR,
 }
-"""The documented name of each state."""
+"""The name of each state in rows and in the API."""
 
 
 class OrderEvent(StrEnum):
@@ -171,8 +171,8 @@ class OrderAggregate:
     direction: Direction = Direction.FORWARD
     state: OrderState = field(default_factory=Pending)
     cause: Cause | None = None
-    """The cause of the failure or of the undo, or None if the order neither failed nor is undone.
-    """
+    """The cause of the failure or of the undo, or None if the order neither failed nor is
+    undone."""
     hold: Hold | None = None
     failures: int = 0
     """The number of recoveries with a counted failure since the last fresh start."""
@@ -184,8 +184,8 @@ class OrderAggregate:
     etag: str | None = field(default=None, compare=False)
     """The ETag under which the order may be changed, or None for a new order."""
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Columns that a newer version of the app has added. They are written back unchanged (FLT-12).
-    """
+    """Columns that a newer version of the app has added. They are written back unchanged
+    (FLT-12)."""
 
     # Its steps
 
@@ -228,7 +228,7 @@ class OrderAggregate:
 
     @property
     def process_state(self) -> ProcessState:
-        """The documented name of the state."""
+        """The name of the state in rows and in the API."""
         return PROCESS_STATE[type(self.state)]
 
     @property

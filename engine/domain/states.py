@@ -245,6 +245,7 @@ PATTERN_STATE: Mapping[type[State], StepState] = {
     NothingToUndo: StepState.FAILED,
     Undone: StepState.UNDONE,
 }
-"""The documented name of each state, which rows, API and events show beside the exact state."""
+"""The name of each state in the pattern's documentation. Rows, API and events show it beside the
+exact state."""
 
 STATES = tuple(PATTERN_STATE)

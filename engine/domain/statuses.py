@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class ProcessState(StrEnum):
-    """The four documented states of an order. There are no others."""
+    """The four states of an order in the pattern's documentation. There are no others."""
 
     PENDING = "Pending"
     PROCESSING = "Processing"

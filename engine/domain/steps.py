@@ -103,8 +103,8 @@ class Counts:
     uncounted: int = 0
     """The number of the latest consecutive attempts that counted as no failure (SCH-16)."""
     unbegun: int = 0
-    """The number of the latest consecutive requests that no agent is known to have begun (SUP-9).
-    """
+    """The number of the latest consecutive requests that no agent is known to have begun
+    (SUP-9)."""
     cooldowns: int = 0
     overloaded: int = 0
     """The attempts since the last fresh start that timed out at an overloaded agent (SUP-3)."""
@@ -114,7 +114,6 @@ class Counts:
         return replace(self, uncounted=0, unbegun=0)
 
     def afresh(self) -> "Counts":
-        """Return the counts of a step that starts afresh."""
         return Counts(attempts=self.attempts)
 
 
@@ -135,12 +134,12 @@ class StepIn(Generic[S_co]):
     callback_token: str | None = field(default=None, repr=False)
     """The secret in its callback URL (ANS-6), or None without a URL."""
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Columns that a newer version of the app has added. They are written back unchanged (FLT-12).
-    """
+    """Columns that a newer version of the app has added. They are written back unchanged
+    (FLT-12)."""
 
     @property
     def pattern_state(self) -> StepState:
-        """The documented name of the state."""
+        """The name of the state in the pattern's documentation."""
         return PATTERN_STATE[type(self.state)]
 
     @property

@@ -59,5 +59,5 @@ class Order:
     """The row keys of its business keys as they were written. With them, an app with another model
     of the payload can remove the rows too."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Columns that a newer version of the app has added. They are written back unchanged (FLT-12).
-    """
+    """Columns that a newer version of the app has added. They are written back unchanged
+    (FLT-12)."""

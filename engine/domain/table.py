@@ -126,8 +126,8 @@ def _or_unchanged(before: Kinds, after: Kinds) -> Rows:
 _TRIED = kinds(Waiting, Delayed, BackingOff, Deferred, CoolingDown)
 """The waits of a step that may have had an attempt."""
 _NEW = kinds(ConditionPending, Scheduled)
-"""The waits of a step that had no attempt, unless it had one after its order was copied (OPR-11).
-"""
+"""The waits of a step that had no attempt, unless it had one after its order was copied
+(OPR-11)."""
 _UNDO_WAITS = undo_pending(Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
 _UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
 _NO_MORE_ATTEMPTS = kinds(Failed, Skipped)
@@ -222,7 +222,6 @@ FEATURE_OF_EVENT: Mapping[TableEvent, Feature] = {
     TableEvent.CANCEL_REQUEST: Feature.EXTERNAL_EVENTS,
     TableEvent.MOVE_DEADLINE: Feature.EXTERNAL_EVENTS,
 }
-"""The events that belong to optional behaviour."""
 
 FEATURE_OF_STATE: Mapping[type[State], Feature] = {
     ConditionPending: Feature.CONDITIONS,
@@ -232,7 +231,6 @@ FEATURE_OF_STATE: Mapping[type[State], Feature] = {
     AwaitingExternalEvent: Feature.EXTERNAL_EVENTS,
     RequestCancelled: Feature.EXTERNAL_EVENTS,
 }
-"""The states that belong to optional behaviour."""
 
 BY_OPERATOR = frozenset(
     {
@@ -263,7 +261,6 @@ def targets(event: TableEvent, *kind: type[State]) -> Kinds:
 
 
 def events_in(*kind: type[State]) -> frozenset[TableEvent]:
-    """Return the events that may come in this state."""
     return frozenset(event for event in TableEvent if targets(event, *kind))
 
 

@@ -40,7 +40,6 @@ class RetryWithNewKey(OperatorAction[StepArguments]):
         return None if forgotten_steps(order, now) else Cause(Code.NO_KEY_FORGOTTEN)
 
     def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
-        """Return the failed steps whose services may have forgotten their keys."""
         return forgotten_steps(order, now)
 
     def why_not_now(

@@ -49,8 +49,8 @@ class SettleArguments(StepArguments):
     model_config = ConfigDict(json_schema_extra=ONLY_IF)
     was_done: bool
     answer: dict[str, Any] | None = None
-    """The answer of a step that was done. It may be omitted if no field of the answer is required.
-    """
+    """The answer of a step that was done. It may be omitted if no field of the answer is
+    required."""
     confirm_late_effect: bool = False
     """Settle the step as not done even though a call may still take effect."""
 
