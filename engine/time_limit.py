@@ -52,7 +52,7 @@ async def time_limit(
 ) -> AsyncIterator[None]:
     """Raise `OutOfTimeError` after this number of seconds, here and in tasks started here.
 
-    A write that is under way has `write_seconds` more to finish, and its caller gets the result.
+    A write that is under way has `write_seconds` more to finish, and its caller learns the outcome.
     """
     limit = _Limit()
     token = _limit.set(limit)

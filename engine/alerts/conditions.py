@@ -53,8 +53,8 @@ class Condition:
     key: str
     reason: Cause
     since: AwareDatetime
-    """The time since which the condition lasts. It stays the same if the stall ends and returns,
-    for example because of an order that still waits."""
+    """The time at which the condition began. It stays the same if the stall ends and returns, for
+    example because of an order that still waits."""
     first: AwareDatetime
     """The time at which the condition was first found. With the key, it identifies the alert."""
     last: AwareDatetime

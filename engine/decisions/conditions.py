@@ -56,7 +56,7 @@ def evaluate(draft: Draft, workflow: WorkflowDefinition, personal: Personal) -> 
 
 
 def met(order: OrderAggregate) -> OrderAggregate:
-    """Return the order in which each ready step has met its condition."""
+    """Return the order with each pending condition of a ready step recorded as met."""
     pending = (step for step in order.ready if isinstance(step.state, ConditionPending))
     return order.with_steps(*map(conditions.condition_met, pending))
 

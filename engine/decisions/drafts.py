@@ -31,8 +31,7 @@ class NextVersion:
     after: OrderAggregate
     events: tuple[HistoryEvent, ...]
     messages: tuple[BusMessage, ...] = ()
-    """The messages to send after the commit. They only wake a scheduler, or carry requests to
-    agents."""
+    """The messages to send after the commit: wake-ups of a scheduler, and requests to agents."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,8 +98,8 @@ def after_answer(
 ) -> Draft:
     """Return the draft of an order after an agent's reply or an external event (ANS-6).
 
-    If an undo was requested while the step ran, the step is undone from now on (UND-1). An order
-    that is being undone records no optional step (SCH-13).
+    If an undo was requested while the step ran, the step is undone from now on (UND-1). Only an
+    order that is not being undone continues without an optional step (SCH-13).
     """
     events: tuple[HistoryEvent, ...] = (event,)
     if order.is_undo and isinstance(before.state, Running):
@@ -129,8 +128,8 @@ def is_to_be_undone(order: OrderAggregate) -> bool:
 def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
     """Return the failed step that requires the undo of the order, or None (UND-1).
 
-    Only a failure that the rules of the step may decide requires the undo. If the service itself
-    did not refuse, or the order has passed its pivot (UND-6), an operator decides.
+    A failure that an operator has to decide (`operator_decides`) does not require the undo. Once
+    the order has passed its pivot, no failure does (UND-6).
     """
     if order.passed_pivots():
         return None
@@ -141,14 +140,14 @@ def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
 
 
 def end_failed(draft: Draft) -> NextVersion:
-    """End an order that is not to be undone in `Error`: a step failed, or it is late (SCH-8)."""
+    """Set an order that is not undone to `Error`: a step failed, or it is late (SCH-8)."""
     for failed in draft.order.in_state(Failed):
         return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
     return end(draft, Outcome.FAILED, None, lateness(draft.order))
 
 
 def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> NextVersion:
-    """End an order on which no agent works in `Error` (SCH-8).
+    """Set an order on which no agent works to `Error` (SCH-8).
 
     `step` is the step that caused the end, or None.
     """

@@ -24,7 +24,7 @@ LISTS = {
 orders that wait for an external event begins with the first deadline."""
 
 LIST_OF = {kind: name for name, kind in LISTS.items()}
-"""The name of the list that is read from the rows of each kind."""
+"""The name of the list for each kind of rows."""
 
 
 ENDED_LISTS = {"Processed": OrderStatus.PROCESSED, "Undone": OrderStatus.UNDONE}

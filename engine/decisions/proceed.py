@@ -68,7 +68,7 @@ class Scheduler:
     """Makes callback URLs, or None if the app has none."""
     clock_tolerance: timedelta
     version_overlap: timedelta
-    """How long an order is left for a newer version of the app (FLT-12). The order follows an
+    """How long an order waits for a newer version of the app (FLT-12). Such an order follows an
     unknown workflow, or a step of it may have been done at an unknown provider."""
     max_silence: timedelta
     """How long an order waits for silent agents before its step is given up (SUP-9)."""
@@ -220,7 +220,7 @@ class Proceed:
         return bool(times) and all(time is not None and time < since for time in times)
 
     def unreachable(self, steps: Iterable[Step]) -> list[Step]:
-        """Return the steps with a provider that may have done them, but that no agent calls."""
+        """Return the steps that were tried at a provider which no agent calls any more."""
         # Another provider would do them twice, or report them as undone without knowing their key
         # (AGT-3).
         tried = ((step, key.provider) for step in steps if (key := step.key) and key.provider)

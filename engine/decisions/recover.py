@@ -31,8 +31,8 @@ def recover(
 ) -> NextVersion | None:
     """End the expired attempts: their steps are tried again, or given up.
 
-    Returns None if no time has passed. `reports` has the known facts of each attempt by the id of
-    its request.
+    Returns None if nothing is due. `reports` has the known facts of each attempt by the id of its
+    request.
 
     A step fails once its count *reaches* the threshold: with a threshold of 3 it is tried three
     times. A step is given up after `max_unbegun` consecutive requests that no agent began (SUP-9).

@@ -54,7 +54,7 @@ def why_not_repaired(order: OrderAggregate, action: str) -> Cause | None:
 
 
 def resumed(order: OrderAggregate, now: datetime) -> OrderAggregate:
-    """Let any scheduler claim the order, without failures (OPR-3).
+    """Let any scheduler claim the order, with a fresh count of failures (OPR-3).
 
     External parties that were asked before are asked again, unless the order is undone. If the
     deadline has passed, the order continues without one (SCH-17).
@@ -74,9 +74,9 @@ def resumed_or_left(
 
 
 def why_not_chosen(steps: Sequence[Step], name: str | None, action: str) -> Cause | None:
-    """Return the reason why the name, or None for the only step, selects no single step.
+    """Return the reason why no single step can be chosen, or None if one can.
 
-    Returns None if it selects one.
+    With the name None, the only step is chosen.
     """
     found = [step for step in steps if name in (None, step.name)]
     facts = {"action": action, "steps": [step.name for step in steps]}

@@ -75,8 +75,8 @@ class Expiry:
     is_undo: bool
     """Whether the order is being undone."""
     max_unbegun: int
-    """The number of consecutive requests without a beginning after which the step is given up
-    (SUP-9)."""
+    """The step is given up after this number of consecutive requests that no agent began (SUP-9).
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import ClassVar, Self
 from engine.domain.errors import AppError
 
 Fact = str | int | float | timedelta | tuple[str | int, ...] | None
-"""A value that the text of a fault contains. None stands for the type of something that has no
-declared type."""
+"""A value that the text of a fault contains. None means that no type is declared."""
 
 
 class FaultCode(StrEnum):

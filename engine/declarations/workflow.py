@@ -57,7 +57,7 @@ def name_of(function: Callable[..., Any]) -> str:
 class StepDefaults:
     """The settings for steps that do not set their own values.
 
-    The defaults here are neutral, for use without settings.
+    The default values are used where the settings are unknown.
     """
 
     timeout: timedelta = timedelta()

@@ -389,7 +389,7 @@ def _fitting(facts: Mapping[str, Any], name: str) -> str:
 
 
 def cause_in(fact: Mapping[str, Any]) -> Cause:
-    """Return the cause from its form as a fact (see `Cause.as_json`)."""
+    """Return the cause that `Cause.as_json` wrote."""
     return Cause(str(fact["code"]), fact["facts"])
 
 

@@ -18,7 +18,7 @@ WHOLE = timedelta(seconds=1)
 
 # With a larger difference, the clock was set in between, or the machine was suspended.
 SET_MEANWHILE = timedelta(seconds=0.5)
-"""The largest allowed difference between the clock and the time that passed."""
+"""The largest allowed difference between the clock and a monotonic clock during one request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

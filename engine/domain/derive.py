@@ -34,7 +34,7 @@ def amended(before: OrderAggregate, after: OrderAggregate) -> OrderAggregate:
 
 
 def as_of(at: datetime, order: OrderAggregate) -> OrderAggregate:
-    """Return the order as changed last at this time, with the work items of that time."""
+    """Return the order with this time as its last change, and the work items of that time."""
     items = tuple(work_index.work_items(order, at, order.derived.ready_since))
     return replace(order, updated_at=at, derived=replace(order.derived, work_items=items))
 

@@ -32,7 +32,8 @@ def unpacked(body: bytes) -> bytes:
 def in_utf8(body: bytes) -> bytes:
     """Return the text without its byte order mark.
 
-    Raises `InvalidError` with the name of the encoding if it is not UTF-8.
+    Raises `InvalidError` if the text is not UTF-8. The fault names the other encoding, or the first
+    invalid byte.
     """
     text = body.removeprefix(codecs.BOM_UTF8)
     encoding = encoding_of(text)

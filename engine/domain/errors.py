@@ -27,10 +27,7 @@ class ConflictError(AppError):
 
 
 class UnavailableError(AppError):
-    """A store, queue or service could not be reached, or its answer was lost.
-
-    The effect is unknown.
-    """
+    """No answer came from a store, queue or service, so the effect of the call is unknown."""
 
 
 class AccessDeniedError(UnavailableError):
@@ -262,18 +259,12 @@ class RejectedError(PermanentError):
 
 
 class InvalidRequestError(PermanentError):
-    """The request is invalid, and would stay invalid if it were sent again.
-
-    The service did nothing.
-    """
+    """The request is invalid, so the service did nothing. A repeated request would fail too."""
 
     origin = FailureOrigin.REQUEST
 
 
 class InvalidResultError(PermanentError):
-    """The service answered, but no reply can carry the answer.
-
-    The service may have done the work.
-    """
+    """The service may have done the work, but no reply can carry its answer."""
 
     origin = FailureOrigin.RESULT

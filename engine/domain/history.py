@@ -81,8 +81,8 @@ _OF_STEP_ACTION: Mapping[str, tuple[str, str]] = {
 def names_of_action(action: str) -> tuple[str, ...]:
     """Return the names that the event of an action can have.
 
-    The first name means that the order continues by the action. An action without an entry here has
-    its own name.
+    The first name means that the order continues by the action. An action without an entry in the
+    tables has only its own name.
     """
     return _OF_STEP_ACTION.get(action) or (_OF_ACTION.get(action, action),)
 

@@ -134,8 +134,8 @@ def business_keys(beginning: str) -> tuple[str, str]:
 def same_business_keys(key: str) -> tuple[str, str]:
     """Return the row-key range [from, to) of the orders with exactly this business key.
 
-    The range may also contain longer keys in which a `|` and a text like the beginning of an order
-    id follow.
+    The range may also contain longer keys that continue with a `|` and a text like the beginning of
+    an order id.
     """
     return business_key(key, "b0"), business_key(key, "b:")  # ":" follows "9"
 

@@ -198,7 +198,7 @@ class OrderReady(Message):
     """The capability that the order waits for, or None if it needs no agent."""
     priority: Priority = Priority.NORMAL
     since: Moment | None = None
-    """The time since which the order waits."""
+    """The time at which the order began to wait."""
     again: bool = False
     """Whether this is the second wake-up, because no agent had capacity at the first."""
 
@@ -388,8 +388,8 @@ LONGEST_PAUSE = timedelta(seconds=30)
 
 
 def later(message: BusMessage, begins: datetime) -> BusMessage:
-    """Return the message as its queue delivers it from this time on."""
-    # A queue with duplicate detection would drop the same id.
+    """Return the message with a later delivery: its queue delivers it at `begins`."""
+    # The id is new, because a queue with duplicate detection would drop the old one.
     message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
     return replace(message, message_id=message_id, not_before=begins)
 

@@ -240,7 +240,7 @@ class OrderAggregate:
     def status(self) -> OrderStatus:
         """The state as people see it.
 
-        An order that waits only for external events has its own (ANS-1).
+        An order that waits only for external events has a status of its own (ANS-1).
         """
         found = status_of(
             self.process_state,
@@ -442,7 +442,7 @@ class OrderAggregate:
         return replace(after, steps=steps, direction=Direction.UNDO, cause=cause)
 
     def resume(self, *fresh: Step) -> "OrderAggregate":
-        """Continue after an operator's action, with these steps and without failures (OPR-3)."""
+        """Continue after an operator's action, with these steps and a fresh count (OPR-3)."""
         after = self._with_state(OrderEvent.RESUME, Pending()).with_steps(*fresh)
         steps = tuple(map(verbs.without_retry_by, after.steps))
         cause = Cause(Code.UNDO_RESUMED) if self.is_undo else None

@@ -184,7 +184,8 @@ class Failed(SettledStep):
 
     cause: Cause
     operator_decides: bool = False
-    """Whether an operator decides, because the service itself did not refuse."""
+    """Whether an operator decides instead of the step's rule, for example after a gateway's error.
+    """
     condition_pending: bool = False
     """Whether a resubmit has to evaluate the condition and the start time again."""
 

@@ -321,7 +321,8 @@ def settle_done(step: Step, result: Mapping[str, Any]) -> Step:
 def settle_not_done(step: Step) -> Step:
     """End the doubt, because an operator found that the step was not done (OPR-12).
 
-    Any provider may then do the step. A step that had been skipped or restored as done has failed.
+    Any provider may then do the step. A step that counted as done, because it was skipped or
+    restored as such, becomes failed.
     """
     key = replace(key_of(step), known_until=None, provider=None)
     known = replace(step, effect=NotDone(key=key))

@@ -185,8 +185,9 @@ def _end(order: OrderAggregate, now: datetime) -> WorkItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexRow:
-    """One open work item. Lists show `data` without loading the order, or `data` is to be sent.
+    """One open work item.
 
+    `data` has the columns that lists show without loading the order, or the message to send.
     Readers have to expect that a field of `data` is missing or invalid. Only this row is affected.
     """
 
@@ -231,23 +232,23 @@ def since(row: IndexRow) -> datetime:
 
 
 def may_be_claimed(pending: IndexRow, due: datetime) -> bool:
-    """Return whether the order may be claimed at `due`. Then all before it in its lane may be too.
+    """Return whether the order may be claimed at `due`.
 
-    Only a chosen time prevents the claim. The rows with a chosen time follow all others in the
-    lane.
+    If so, all orders before it in its lane may be claimed too. Only a chosen time prevents the
+    claim, and the rows with a chosen time follow all others in the lane.
     """
     # The other times are not compared: they may come from a process whose clock is ahead.
     return pending.key.split("|", 3)[-1] <= f"{LATER}|{sortable(due)}|{LAST}"
 
 
 def is_ready_after(pending: IndexRow, time: datetime) -> bool:
-    """Return whether the order waits since a time after `time`, and not for a chosen time."""
+    """Return whether the order began to wait after `time`, and waits for no chosen time."""
     place = pending.key.split("|", 3)[-1]
     return f"{sortable(time)}|{LAST}" < place < LATER
 
 
 def waiting_since(pending: IndexRow, time: datetime) -> IndexRow:
-    """Return the row of an order without a chosen time as if the order waited since `time`."""
+    """Return the row of an order without a chosen time as if it had begun to wait at `time`."""
     *lane, _, order_id = pending.key.split("|")
     return replace(pending, key="|".join([*lane, sortable(time), order_id]))
 
@@ -269,7 +270,7 @@ def was_announced(pending: IndexRow) -> bool:
 
 
 def ahead(pending: IndexRow, time: datetime) -> tuple[str, str]:
-    """Return the row-key range [from, to) of the lane's orders that wait since after `time`."""
+    """Return the row-key range [from, to) of the lane's orders that began to wait after `time`."""
     claim_lane = "|".join(pending.key.split("|")[:3])
     return f"{claim_lane}|{sortable(time)}|{LAST}", f"{claim_lane}|{LATER}"
 

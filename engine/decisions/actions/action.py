@@ -39,7 +39,7 @@ every fault."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperatorCommand(Generic[Arguments]):
-    """An action with its arguments, as an operator requested it."""
+    """An operator's request to carry out an action, with its arguments."""
 
     operator: str
     note: str
@@ -65,16 +65,16 @@ class OperatorAction(ABC, Generic[Arguments]):
 
     @abstractmethod
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return the reason why the action is not possible for the order now, or None if it is."""
+        """Return the reason why the action is not possible for the order now, or None."""
 
     def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
-        """Return the steps of which the action can concern one."""
+        """Return the steps from which an operator can choose one for the action."""
         return ()
 
     def why_not_now(
         self, order: OrderAggregate, arguments: Arguments, now: datetime
     ) -> Cause | None:
-        """Return the reason why the action is not possible with these arguments, or None if it is.
+        """Return the reason why the action is not possible with these arguments, or None.
 
         Called only if `why_not` returns None.
         """

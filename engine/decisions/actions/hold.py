@@ -13,7 +13,7 @@ from engine.domain.work_index import WorkItemKind
 class HoldOrder(OperatorAction[NoArguments]):
     """Let no step start.
 
-    The attempts that are running end first: their agents reply, or they expire.
+    Running attempts end as usual: their agents reply, or they expire.
     """
 
     name = "hold"

@@ -102,7 +102,7 @@ def move_deadline_by(
 
 
 def is_awaited_again(step: Step) -> bool:
-    """Return whether a resubmit requests the event again: it was requested before."""
+    """Return whether a resubmit requests the event again, after an earlier request."""
     was_requested = step.is_external and step.counts.attempts > 0
     return was_requested and (isinstance(step.state, RequestCancelled) or step.wait is not None)
 
