@@ -21,6 +21,7 @@ async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) 
 
     Then raise all failures as one `ExceptionGroup`.
     """
+    # So every order of a batch of messages is handled before the batch fails.
     return results_of(await settle_all(work, at_most=at_most))
 
 

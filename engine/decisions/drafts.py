@@ -134,6 +134,7 @@ def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
     if order.passed_pivots():
         return None
     for step in order.in_state(Failed):
+        # An operator decides first about some failures, for example a gateway's error.
         if step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides:
             return step
     return None
@@ -157,7 +158,7 @@ def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -
 
 
 def failure_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
-    """Return the events of a step that has just failed. The history gets the whole cause."""
+    """Return the events of a step that has just failed, with the whole cause."""
     failed = StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
     is_optional = isinstance(step.state, Skipped)
     return (failed, OptionalStepFailed(step=step.name)) if is_optional else (failed,)

@@ -435,6 +435,7 @@ def group_of(cause: Cause) -> str:
     ids and times, so "card declined" and "address unknown" are two groups. A cause has the same
     group before and after it is shortened.
     """
+    # Only the part that a step keeps counts, so the group stays the same.
     root = root_of(cause).shortened()
     facts = root.facts
     own = " ".join(str(facts[name]) for name in ("type", "code") if facts.get(name))

@@ -79,6 +79,7 @@ class Deadline:
 
         If the deadline has passed, the order continues without a deadline.
         """
+        # By the action, the operator has decided that the order continues without a deadline.
         has_passed = self.state is DeadlineState.PASSED or now >= self.due_by
         return replace(self, state=DeadlineState.LIFTED) if has_passed else self
 

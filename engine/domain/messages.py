@@ -259,7 +259,7 @@ class AgentRequest(AttemptMessage):
     steps."""
 
     def to_bus(self, agent: str, time_to_live: timedelta) -> BusMessage:
-        """Address the request to the agent's queue, where it expires at its time (AGT-5)."""
+        """Address the request to the agent's queue, where it expires (AGT-5)."""
         return BusMessage(
             queue=requests_queue(agent),
             message_id=self.request_id,
