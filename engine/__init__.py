@@ -1,1 +1,1 @@
-"""Everything that is reusable: the records of an order, and the decisions about them."""
+"""The reusable part: the records of an order, the decisions about them, and the runtime."""

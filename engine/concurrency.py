@@ -12,22 +12,24 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Flush = Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]]
-"""Handles one or more of the waiting items, from the first on, and returns an outcome for each.
-
-If it raises an error, every waiting item fails with that error.
-"""
+"""Handles one or more of the waiting items, beginning with the first, and returns an outcome for
+each. If it raises an error, every waiting item fails with that error."""
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T]:
-    """Run everything, `at_most` at a time; then raise all failures as one `ExceptionGroup`.
+    """Run all coroutines, `at_most` at a time.
 
-    A batch of messages is handled this way: every order is handled before the batch is given back.
+    Then raise all failures as one `ExceptionGroup`.
     """
+    # So every order of a batch of messages is handled before the batch fails.
     return results_of(await settle_all(work, at_most=at_most))
 
 
 def results_of(outcomes: Sequence[T | Exception]) -> list[T]:
-    """Return the results; raise all failures as one `ExceptionGroup`."""
+    """Return the results.
+
+    Raises all failures as one `ExceptionGroup`.
+    """
     failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if failures:
         raise ExceptionGroup(f"{len(failures)} of {len(outcomes)} failed", failures)
@@ -35,7 +37,10 @@ def results_of(outcomes: Sequence[T | Exception]) -> list[T]:
 
 
 def reached(outcomes: Mapping[str, T | Exception]) -> tuple[dict[str, T], dict[str, Exception]]:
-    """Return the results and the failures by name; raise an `ExceptionGroup` if all failed."""
+    """Return the results and the failures by name.
+
+    Raises an `ExceptionGroup` if all failed.
+    """
     results: dict[str, T] = {}
     failures: dict[str, Exception] = {}
     for name, outcome in outcomes.items():
@@ -51,9 +56,9 @@ def reached(outcomes: Mapping[str, T | Exception]) -> tuple[dict[str, T], dict[s
 async def settle_all(
     work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64
 ) -> list[T | Exception]:
-    """Run everything, `at_most` at a time, to its end; return each result or exception.
+    """Run all coroutines to their end, `at_most` at a time, and return each result or exception.
 
-    A coroutine that is cancelled, but not by the caller, has failed with `WorkCancelledError`.
+    A coroutine that is cancelled by anyone except the caller fails with `WorkCancelledError`.
     """
     slots = asyncio.Semaphore(at_most)
 
@@ -74,7 +79,7 @@ async def settle_all(
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Runs one flush at a time for each lane; an idle lane flushes at once, without a timer."""
+    """Runs one flush at a time for each lane. An idle lane flushes immediately, without a timer."""
 
     def __init__(self, flush: Flush[Item, Result]) -> None:
         self._flush = flush

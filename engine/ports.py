@@ -1,4 +1,7 @@
-"""The ports to the outside world: `engine/azure/` implements each, and for tests the test kit."""
+"""The ports to the outside world.
+
+`engine/azure/` implements them, and the test kit does for tests.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -13,50 +16,55 @@ Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""
 
 ClockCheck = Callable[[], Awaitable[ClockSkew | None]]
-"""Returns how far the clock is off, if several answers of the store prove it; None otherwise.
-
-It sends requests to the store if there are too few answers.
-"""
+"""Returns the skew of the clock if several answers of the store prove it, or None. It sends
+requests to the store if there are too few answers."""
 
 Slowdown = Callable[[], float]
-"""Returns the factor, at least 1, by which a step or a call may take longer than configured now."""
+"""Returns the factor, at least 1, by which a step or a call may now take longer than configured."""
 
 NewId = Callable[[], str]
 """Returns a text that is unique across all calls and processes."""
 
 
 class Bus(Protocol):
-    """Service Bus, as the senders see it."""
+    """Service Bus, for senders."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues, with retries.
 
-        The retries of a message end with its time to live, or with its `patience` if that is less.
-
-        Raises `UnavailableError` if any message may not have arrived, and `QueueRefusedError`,
-        without long retries, if a queue accepts none.
+        The retries of a message end with its time to live, or with its `patience` if that is
+        shorter. Raises `UnavailableError` if a message may not have arrived. Raises
+        `QueueRefusedError`, without long retries, if a queue accepts no messages.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """Prepare to send to these queues; raises `UnavailableError` if the bus is not reached."""
+        """Prepare to send to these queues.
+
+        Raises `UnavailableError` if the bus cannot be reached.
+        """
 
 
 class TextQueue(Protocol):
-    """A Storage Queue, as its senders see it."""
+    """A Storage Queue, for senders."""
 
     async def put(self, text: str, pause: timedelta | None = None) -> None:
-        """Append one message of at most 64 KiB; it is visible after the pause (at most seven days).
+        """Append one message of at most 64 KiB.
 
-        Raises `UnavailableError`, and `InvalidError` for characters that no queue can hold.
+        The message is visible after the pause, which may be up to seven days. Raises
+        `UnavailableError`, and `InvalidError` for characters that no queue can hold.
         """
 
     async def waiting(self) -> int:
-        """Return the approximate number of messages; raises `UnavailableError`."""
+        """Return the approximate number of messages.
+
+        Raises `UnavailableError`.
+        """
 
     async def oldest(self) -> datetime | None:
-        """Return when the message at the head was put there, which nobody has taken yet.
+        """Return the time at which the message at the head of the queue was put there.
 
-        None if there is none; messages that are hidden do not count. Raises `UnavailableError`.
+        Returns None if there is no message. Hidden messages do not count. Raises
+        `UnavailableError`.
         """
 
 
@@ -64,24 +72,26 @@ class EventPublisher(Protocol):
     """Event Grid."""
 
     async def publish(self, events: Sequence[OperatorEvent]) -> None:
-        """Send all events, at most 100; raises `UnavailableError` if any may not have arrived.
+        """Send all events, at most 100.
 
-        Any other error means that one of them was refused and that none has arrived.
+        Raises `UnavailableError` if an event may not have arrived. Any other error means that an
+        event was refused and none has arrived.
         """
 
 
 class Channel(Protocol):
-    """A way to reach people: mail, or the webhook of a chat."""
+    """A channel to people: mail, or the webhook of a chat."""
 
     @property
     def name(self) -> str:
-        """Its name in settings, rows and logs, such as `smtp`."""
+        """The name in settings, rows and logs, such as `smtp`."""
 
     async def send(self, digest: Digest) -> None:
-        """Send one message within half a minute; a digest with the id of another repeats it.
+        """Send one message within half a minute.
 
-        Raises `ChannelAwayError` if a later try may succeed, also if the message perhaps arrived,
-        and `ChannelRefusedError` if none will.
+        A digest with the id of an earlier one repeats it. Raises `ChannelAwayError` if a later try
+        may succeed, even if the message may have arrived. Raises `ChannelRefusedError` if no try
+        can succeed.
         """
 
 
@@ -89,12 +99,14 @@ class RemoteService(Protocol):
     """One remote service, as its agent calls it."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """Carry out the request within the time-out, and return the service's result.
+        r"""Carry out the request within the time-out, and return the service's result.
 
-        Raises `TransientError`, or `PermanentError` if no retry can help; `ThrottledError`, or
-        `NotAttemptedError` if there was no call; `DeferredError` if the service will do it later,
-        and has to be asked again with the same key; `AnswersLaterError` if it will answer over the
-        link of the request.
+        The call raises one of these errors:
+        - `TransientError` if a retry may help, or `PermanentError` if no retry can help
+        - `ThrottledError` if the service asks all callers to wait
+        - `NotAttemptedError` if there was no call
+        - `DeferredError` if the service finishes later, and has to be asked again with the same key
+        - `AnswersLaterError` if the service will answer at the callback URL of the request
         """
 
 
@@ -102,10 +114,13 @@ class Leadership(Protocol):
     """The election of the one supervisor that sweeps (SUP-5)."""
 
     async def acquire(self) -> bool:
-        """Take or renew the lease; False while another process holds it."""
+        """Take or renew the lease.
+
+        Returns False while another process holds it.
+        """
 
     def held(self) -> bool:
-        """Whether this process still holds the lease by its own clock.
+        """Return whether this process still holds the lease by its own clock.
 
-        The supervisor asks before each piece of work, not only at the start.
+        The supervisor checks it before each piece of work, and not only at the start.
         """

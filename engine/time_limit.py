@@ -1,4 +1,4 @@
-"""The time that a function may take: when it is up, the function fails, but never amid a write."""
+"""The time limit of a function: when it is up, the function fails, but never during a write."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -8,7 +8,7 @@ from contextvars import Context, ContextVar, copy_context
 from engine.domain.errors import OutOfTimeError
 
 LONGEST_WRITE_SECONDS = 15.0
-"""How much longer a function may take, for a write that is under way."""
+"""The additional seconds that a function gets for a write that is under way."""
 
 
 class _Limit:
@@ -19,13 +19,13 @@ class _Limit:
         self._writes = 0
 
     def end(self) -> None:
-        """Let nothing more begin to write; cancel what runs, as soon as nothing writes."""
+        """Let no more writes start, and cancel the work as soon as no write is under way."""
         self.is_over = True
         if not self._writes:
             self.cut()
 
     def cut(self) -> None:
-        """Cancel what runs, once."""
+        """Cancel the work, at most once."""
         if self.can_cut:
             self.scope.reschedule(asyncio.get_running_loop().time())
         self.can_cut = False
@@ -50,9 +50,9 @@ _limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
 async def time_limit(
     seconds: float, write_seconds: float = LONGEST_WRITE_SECONDS
 ) -> AsyncIterator[None]:
-    """Raise `OutOfTimeError` after so many seconds, here and in the tasks that were begun here.
+    """Raise `OutOfTimeError` after this number of seconds, here and in tasks started here.
 
-    A write that is under way has `write_seconds` more to end, and its caller learns how.
+    A write that is under way has `write_seconds` more to finish, and its caller learns the outcome.
     """
     limit = _Limit()
     token = _limit.set(limit)
@@ -76,7 +76,7 @@ async def time_limit(
 
 
 def unlimited() -> Context:
-    """Return the present context for a task that works for others too, and so has no time limit."""
+    """Return the present context without its time limit, for a task that also works for others."""
     context = copy_context()
     context.run(_limit.set, None)
     return context
@@ -84,7 +84,10 @@ def unlimited() -> Context:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Mark a write; raise `OutOfTimeError` if the time of the function is up."""
+    """Mark a write.
+
+    Raises `OutOfTimeError` if the time of the function is up.
+    """
     limit = _limit.get()
     if limit is None:
         yield

@@ -1,21 +1,22 @@
 """The check of a service's URL: one rule for the app and for the hooks of a deployment.
 
-The hooks run on whatever Python azd finds: this module keeps to Python 3.7 and its standard
+The hooks run on any Python that azd finds, so this module needs only Python 3.7 and its standard
 library.
 """
 
 import ipaddress
 import re
 
+# No `@`: a user name or a password would be readable in a plain setting.
 URL = re.compile(
     r"(https?)://(?:([A-Za-z0-9._-]+)|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?(?:/[!-?A-~]*)?"
 )
-"""Printable ASCII without `@`: a user name or password would be readable in a plain setting."""
+"""A URL of printable ASCII without `@`."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_private(url: str) -> bool:
-    """Whether requests to the URL are protected: it is https, or on this machine."""
+    """Return whether requests to the URL are protected: it is https, or on this machine."""
     # Not with urlsplit: what it takes for a host differs between versions of Python.
     parts = URL.fullmatch(url)
     if parts is None:
@@ -29,7 +30,7 @@ def is_private(url: str) -> bool:
 
 
 def takes_paths(url: str) -> bool:
-    """Whether a path can be appended to the URL: it has neither a query nor a fragment."""
+    """Return whether a path can be appended to the URL: it has neither a query nor a fragment."""
     return not {"?", "#"}.intersection(url)
 
 

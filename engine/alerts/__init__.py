@@ -1,1 +1,1 @@
-"""Alerts for operators: which events raise one, and how open ones are kept."""
+"""Alerts for operators: the events that raise them, and the conditions that stay open."""

@@ -1,4 +1,4 @@
-"""The channels to people, and the rules that choose them."""
+"""The channels to people, and the rules that select them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,29 +14,31 @@ class ChannelName(StrEnum):
     TEAMS = "teams"
     SLACK = "slack"
     SMTP = "smtp"
-    """Mail through a server of one's own."""
+    """Mail through an SMTP server of the operators."""
 
 
 class Severity(StrEnum):
-    """The least severity of the alerts that a rule chooses."""
+    """The minimum severity of the alerts that a rule selects."""
 
     ACTION = "action"
     """An operator has to act."""
     INFO = "info"
-    """Any alert."""
+    """All alerts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelRule:
-    """Sends the alerts that meet all of its conditions to one channel."""
+    """A rule that sends the alerts which meet all of its conditions to one channel."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # a misspelt condition would choose too much
 
     channel: ChannelName
     severity: Severity = Severity.ACTION
     types: tuple[str, ...] = ()
-    """The types of alerts, such as `OrderProcessing.Stalled`; empty for all."""
+    """The types of alerts, such as `OrderProcessing.Stalled`, or empty for all."""
     workflows: tuple[str, ...] = ()
-    """The workflows of the orders; empty for all. Alerts about no order meet it always."""
+    """The workflows of the orders, or empty for all. An alert about no order always meets this
+    condition."""
     causes: tuple[str, ...] = ()
-    """The codes of causes, such as `refused`; empty for all. Alerts without one meet it always."""
+    """The codes of causes, such as `refused`, or empty for all. An alert without a cause always
+    meets this condition."""

@@ -1,6 +1,6 @@
-"""Conditions: what stands still for the same cause is one alert for as long as it lasts.
+"""Conditions: a stall with the same cause is one alert for as long as it lasts.
 
-Pure functions. `operations/alerts/stall_detector.py` finds what stands still;
+Pure functions. `operations/alerts/stall_detector.py` finds the stalls, and
 `engine/storage/conditions.py` keeps the rows.
 """
 
@@ -13,17 +13,17 @@ from pydantic import AwareDatetime
 from engine.domain.causes import Cause
 
 INTERVAL = timedelta(minutes=10)
-"""How long after one event of a condition the next one says that only its count has changed."""
+"""The minimum time between two events of a condition if only its count has changed."""
 
 REOPENED_WITHIN = timedelta(minutes=15)
-"""A condition that comes back so soon after its end is the same one again."""
+"""A condition that returns within this time after its end is the same condition again."""
 
 MAX_ORDERS = 5
-"""How many orders an event names."""
+"""The maximum number of orders that an event names."""
 
 
 class ConditionStatus(StrEnum):
-    """What the last event of a condition reports."""
+    """The change that the last event of a condition reports."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -32,61 +32,62 @@ class ConditionStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StallFinding:
-    """What one look found to stand still."""
+    """A stall that one check has found."""
 
     key: str
     """The key of the condition, such as `agents/<name>`."""
     reason: Cause
-    """Why, without times or numbers."""
+    """The cause, without times or numbers."""
     since: AwareDatetime
     count: int = 1
-    """How many orders it concerns, or one; the true number may be higher where a look ends."""
+    """The number of orders concerned, or 1. The true number may be higher if the check reached its
+    limit."""
     orders: tuple[str, ...] = ()
-    """Some of these orders, those that wait longest first."""
+    """Some of these orders, the longest waiting first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condition:
-    """A condition as it is kept in a row."""
+    """A condition as its row keeps it."""
 
     key: str
     reason: Cause
     since: AwareDatetime
-    """Since when it lasts: the same again if what ended comes back, such as an order that waits."""
+    """The time at which the condition began. It stays the same if the stall ends and returns, for
+    example because of an order that still waits."""
     first: AwareDatetime
-    """When it was found first; with the key it identifies the alert."""
+    """The time at which the condition was first found. With the key, it identifies the alert."""
     last: AwareDatetime
-    """When it was found last."""
+    """The time at which the condition was last found."""
     count: int
     orders: tuple[str, ...] = ()
     status: ConditionStatus = ConditionStatus.NEW
     revision: int = 1
-    """The number of its events."""
+    """The number of events of the condition."""
     raised_at: AwareDatetime
-    """When the last of them was raised."""
+    """The time of the last event."""
     reported: int = 0
     """The revision whose event is in the outbox, or was sent."""
 
     @property
     def alert_id(self) -> str:
-        """The id of its alert; each event adds its revision."""
+        """The id of the alert. Each event adds its revision."""
         return f"stalled:{self.key}:{self.first.isoformat()}"
 
     @property
     def is_open(self) -> bool:
-        """Whether it lasts."""
         return self.status is not ConditionStatus.RESOLVED
 
 
 def joined(findings: list[StallFinding]) -> StallFinding:
-    """Return one finding for several with the same key, as from several buckets."""
+    """Return one finding in place of several with the same key, as from several buckets."""
     oldest = sorted(findings, key=lambda finding: finding.since)
     orders = tuple(order for finding in oldest for order in finding.orders)[:MAX_ORDERS]
     return replace(oldest[0], count=sum(finding.count for finding in findings), orders=orders)
 
 
 def found(known: Condition | None, finding: StallFinding, now: datetime) -> Condition:
-    """Return the condition as it is after it was found (again)."""
+    """Return the condition after it was found, for the first time or again."""
     if known is None or (not known.is_open and now - known.last > REOPENED_WITHIN):
         return Condition(
             key=finding.key,
@@ -106,7 +107,7 @@ def found(known: Condition | None, finding: StallFinding, now: datetime) -> Cond
 
 
 def gone(known: Condition, now: datetime) -> Condition | None:
-    """Return the condition once it is not found any more; None if it can be forgotten."""
+    """Return the condition after it was not found, or None if it can be forgotten."""
     if known.is_open:
         return _raised(replace(known, last=now), ConditionStatus.RESOLVED, now)
     is_reported = known.reported == known.revision

@@ -1,6 +1,6 @@
-"""What people are sent about alerts: a digest lists what is new, has changed, or is resolved.
+"""Digests: the messages to people about alerts that are new, changed or resolved.
 
-Its texts hold no personal data, no control characters and no line breaks.
+The texts have no personal data, no control characters and no line breaks.
 """
 
 import unicodedata
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class DigestStatus(StrEnum):
-    """What a digest reports of an alert."""
+    """The change of an alert that a digest reports."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -23,41 +23,41 @@ class DigestEntry:
 
     status: DigestStatus
     needs_action: bool
-    """Whether an operator has to act; else the entry only informs."""
+    """Whether an operator has to act. Otherwise the entry is information only."""
     title: str
-    """What happened."""
+    """The event in words."""
     about: str
-    """To which order, agent or part of the system."""
+    """The order, agent or part of the system that is affected."""
     reason: str
     advice: str
-    """What to do; empty if there is nothing to do."""
+    """The recommended action, or empty if none is needed."""
     count: int
-    """How many orders it concerns."""
+    """The number of orders concerned."""
     at: datetime
-    """When it began."""
+    """The time at which the alert began."""
     link: str = ""
-    """The address of the order or list in the console; empty if the app has no address."""
+    """The address of the order or list in the console, or empty if the app has no address."""
     runbook: str = ""
-    """The address of the section of the operators' page; empty for nowhere."""
+    """The address of the section in the runbooks, or empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Digest:
-    """One message to a channel; a repeat of it has the same id."""
+    """One message to a channel. A repeated message has the same id."""
 
     id: str
     """A UUID."""
     at: datetime
     entries: tuple[DigestEntry, ...]
-    """Not empty; those that need an action come first."""
+    """At least one entry. Entries that need an action come first."""
     others: int = 0
-    """How many further alerts there are, which are not listed."""
+    """The number of further alerts that are not listed."""
     link: str = ""
-    """The address of the console's alerts; empty if the app has no address."""
+    """The address of the alerts in the console, or empty if the app has no address."""
 
 
 def clean(text: str, limit: int) -> str:
-    """Return the text in one line of at most `limit` characters, without control characters."""
+    """Return the text on one line of at most `limit` characters, without control characters."""
     shown = "".join(
         " " if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
         for character in text

@@ -1,7 +1,7 @@
-"""The events that alert operators and name their possible actions (ALR-1).
+"""The events that alert operators and name the possible actions (ALR-1).
 
-They carry no personal data. Their reason is a cause, and what an operator should do is a code:
-`engine.words.alerts` puts both into words when the event is sent.
+They have no personal data. Their reason is a cause, and the recommended action is a code.
+`engine.words.alerts` translates both into words when the event is sent.
 """
 
 from collections.abc import Iterator
@@ -41,24 +41,25 @@ TYPES = (
     ORDER_DUE_SOON,
     ORDER_LATE,
 )
-"""The types of all alerts."""
 
 SUPERVISOR = "supervisor"
 """The subject of the alert that sweeps have stopped."""
 
 SUBMISSIONS = "submissions"
-"""The subject of the alert that submissions wait for long."""
+"""The subject of the alert that submissions wait for a long time."""
 
 WAITING = "orders-waiting"
-"""The subject of the alert that orders may be claimed and are not; `/` and a capability follow."""
+"""The prefix of the subject of the alert that orders are not claimed. `/` and a capability
+follow."""
 OVERDUE = "orders-overdue"
 HELD = "orders-held"
 
 ABOUT_AGENT = "agents/"
-"""The prefix of the subject of an event about an agent, whose name follows."""
+"""The prefix of the subject of an event about an agent. The name of the agent follows."""
 
 ABOUT_CLOCK = "clocks/"
-"""The prefix of the subject of an alert about the clock of an instance, whose name follows."""
+"""The prefix of the subject of an alert about an instance's clock. The name of the instance
+follows."""
 
 MAX_OF_STEPS = 1000
 """Maximum number of characters of the changed steps in an alert."""
@@ -66,7 +67,7 @@ MAX_OF_STEPS = 1000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Acknowledgement:
-    """The operator who has acknowledged an alert, the time and a note."""
+    """The operator who acknowledged an alert, the time and a note."""
 
     by: str
     at: AwareDatetime
@@ -75,16 +76,19 @@ class Acknowledgement:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Alert:
-    """An event that reached the operators."""
+    """An event that was sent to the operators."""
 
     key: str
-    """Its key in the log; the newest alert sorts first."""
+    """The key in the alert log. The newest alert sorts first."""
     event: OperatorEvent
     acknowledged: Acknowledgement | None = None
 
 
 def _asks_for(*what: str) -> dict[str, Any]:
-    """Return the fields for the actions of an operator; without any, the event only informs."""
+    """Return the fields with the possible actions.
+
+    Without actions, the event is information only.
+    """
     return {"actionRequired": bool(what), "actions": list(what)}
 
 
@@ -108,11 +112,11 @@ def _order_ended(
 ) -> OperatorEvent:
     """Return the alert that the order is in `Error`.
 
-    Its id is that of the transition, so that a receiver recognises a second delivery. If the order
-    was undone completely, the event only informs.
+    If the order was undone completely, the event is information only.
     """
     stands = (step for step in after.steps if isinstance(step.state, UndoFailed | UndoPending))
     return OperatorEvent(
+        # The id of the transition, so that a receiver recognises a second delivery.
         event_id=f"{after.order_id}:{after.version}",
         type=alert,
         subject=f"{ABOUT_ORDER}{after.order_id}",
@@ -132,9 +136,10 @@ def _order_ended(
 
 
 def _about_deadline(kind: str, code: Code, after: OrderAggregate, now: datetime) -> OperatorEvent:
-    """Return the alert that an order is due soon, or that it is late and goes on (ALR-6).
+    """Return the alert that an order is due soon, or that it is late and continues (ALR-6).
 
-    There is one of each for an order, beside the alert of an end in the same transition.
+    An order has at most one of each. The end of the order in the same transition raises its own
+    alert.
     """
     deadline = after.deadline
     due_by = deadline.due_by.isoformat() if deadline else ""
@@ -170,9 +175,10 @@ def submission_rejected(
 
 
 def notice_given_up(order_id: str, queue: str, error: str, now: datetime) -> OperatorEvent:
-    """Return the alert that notices to the sender of an order were given up (ALR-2).
+    """Return the alert that notifications to the sender of an order cannot be sent (ALR-2).
 
-    Its id is the same for every notice of the order, so that it is recorded once.
+    All notifications of the order to the same queue have the same event id, so the alert is
+    recorded once.
     """
     why = Cause(Code.NOTICES_NOT_SENT, {"queue": queue, "error": error})
     return OperatorEvent(
@@ -187,7 +193,7 @@ def notice_given_up(order_id: str, queue: str, error: str, now: datetime) -> Ope
 def _workflow_changed(changed: WorkflowChanged, now: datetime) -> OperatorEvent:
     """Return the alert that a workflow version was changed while orders follow it.
 
-    Its id is the same for all of these orders, so that it is recorded once.
+    All of these orders have the same event id, so the alert is recorded once.
     """
     becomes = sha256(changed.steps.encode()).hexdigest()[:12]
     facts = {
@@ -205,10 +211,10 @@ def _workflow_changed(changed: WorkflowChanged, now: datetime) -> OperatorEvent:
 
 
 def stalled(condition: Condition) -> OperatorEvent:
-    """Return the event of what has changed about a condition (SUP-7).
+    """Return the event of the last change of a condition (SUP-7).
 
-    All events of a condition update one alert. The reason has no time in it, so that alerts are
-    grouped by it.
+    All events of a condition update one alert. Its reason has no time, so that alerts can be
+    grouped by reason.
     """
     data = {
         "alert": condition.alert_id,
@@ -232,9 +238,9 @@ def stalled(condition: Condition) -> OperatorEvent:
 
 
 def clock_off(instance: str, skew: ClockSkew) -> OperatorEvent:
-    """Return the alert that an instance's clock is off, so that it claims nothing (FLT-9).
+    """Return the alert that an instance's clock is wrong, so the instance claims no orders (FLT-9).
 
-    There is one alert for each beginning, by the store's time, since the instance's time is wrong.
+    There is one alert for each beginning of the skew, by the store's time.
     """
     seconds = round(abs(skew.by.total_seconds()))
     code = Code.CLOCK_AHEAD if skew.by > timedelta() else Code.CLOCK_BEHIND
@@ -243,6 +249,7 @@ def clock_off(instance: str, skew: ClockSkew) -> OperatorEvent:
         event_id=f"clock:{instance}:{skew.since.isoformat()}",
         type=STALLED,
         subject=f"{ABOUT_CLOCK}{instance}",
+        # The instance's own time is wrong.
         at=skew.since,
         data={"reason": why.as_json(), "since": skew.since.isoformat()} | _asks_for("set-clock"),
     )

@@ -1,4 +1,4 @@
-"""The scheduler's decision about an order that waits: claim it, or leave it (SCH-1 to SCH-3)."""
+"""The scheduler's decision about a waiting order: claim it or leave it (SCH-1 to SCH-3)."""
 
 # The pattern in an hour, 12 of 23: the claim
 
@@ -51,9 +51,9 @@ def claim(
 
 
 def can_claim(scheduler: Scheduler, workflow: str, version: int, waited: timedelta) -> bool:
-    """Whether this app may claim orders on this workflow version (FLT-12).
+    """Return whether this app may claim orders on this workflow version (FLT-12).
 
-    An order on an unknown version waits `version_overlap` for a newer app; then it is ended.
+    An order on an unknown version waits `version_overlap` for a newer app. Then it ends in `Error`.
     """
     workflows = scheduler.workflows
     is_known = workflows.find(workflow, version) is not None
@@ -63,7 +63,7 @@ def can_claim(scheduler: Scheduler, workflow: str, version: int, waited: timedel
 
 
 def _end_of_retired(draft: Draft) -> NextVersion | NotClaimed:
-    """Give up an order whose workflow is not part of this app."""
+    """End an order whose workflow this app does not have."""
     order = draft.order
     if order.has_any(AtWork):  # they answer or expire first (SCH-12)
         return NotClaimed(NotClaimable.RUNS)
@@ -83,7 +83,7 @@ def _why_nothing_starts(order: OrderAggregate, now: datetime, proceed: Proceed) 
 
 
 def noting_workflow_changes(next_version: NextVersion, workflow: WorkflowDefinition) -> NextVersion:
-    """Note in the next version, once, that definitions changed while the order was on them."""
+    """Record once that definitions of steps changed while the order followed them."""
     fingerprints = {step.name: step.fingerprint for step in workflow.steps}
     stale = [
         step

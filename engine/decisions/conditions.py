@@ -1,4 +1,4 @@
-"""Evaluates the condition and the start time of a step when its turn comes (SCH-14, SCH-15)."""
+"""Evaluation of the condition and the start time of a step when its turn comes (SCH-14, SCH-15)."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -17,23 +17,25 @@ from engine.domain.steps import Step
 from engine.domain.submitted_order import Order
 from engine.features import conditions
 
+# Tables and calendars can hold these times.
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""Limits of the times at which a step may start: tables and calendars hold these."""
+"""The range of the times at which a step may start."""
 
 Result = TypeVar("Result")
 
 
 class EvaluationError(AppError):
-    """A function of the workflow failed, or returned something else than it may."""
+    """A function of the workflow raised an error, or returned a value of a wrong type."""
 
     def __init__(self, function: str, error: Exception) -> None:
         self.function, self.error = function, error
 
 
 def evaluate(draft: Draft, workflow: WorkflowDefinition, personal: Personal) -> Draft:
-    """Evaluate each step whose turn has come; one that is skipped lets others follow.
+    """Evaluate each step whose turn has come. A step that is skipped lets other steps follow.
 
-    A step that may start now stays as it is: `met` records that when the order is written.
+    A step that may start now keeps its state. `met` records the evaluation when the order is
+    written.
     """
     for name in [step.name for step in draft.order.in_state(ConditionPending)]:
         step, definition = draft.order.step(name), workflow.definition(name)
@@ -54,7 +56,7 @@ def evaluate(draft: Draft, workflow: WorkflowDefinition, personal: Personal) -> 
 
 
 def met(order: OrderAggregate) -> OrderAggregate:
-    """Return the order in which each ready step that waited for its evaluation may start."""
+    """Return the order with each pending condition of a ready step recorded as met."""
     pending = (step for step in order.ready if isinstance(step.state, ConditionPending))
     return order.with_steps(*map(conditions.condition_met, pending))
 
@@ -85,7 +87,10 @@ def _call(
     order: Order,
     results: Mapping[str, Mapping[str, Any]],
 ) -> Result:
-    """Return what a function of the workflow returns; raises `EvaluationError`."""
+    """Return the value that a function of the workflow returns.
+
+    Raises `EvaluationError` if the function fails or returns an invalid value.
+    """
     try:
         return read(function(order, results))
     except Exception as error:  # any error of a workflow fails its step

@@ -1,6 +1,6 @@
-"""What a supervisor does about the deadline of an order: it warns, then marks the order (SCH-17).
+"""The supervisor's checks of the deadline of an order: first a warning, then the mark (SCH-17).
 
-Whether a late order is undone is the decision of a scheduler (SUP-6).
+A scheduler decides whether a late order is undone (SUP-6).
 """
 
 from dataclasses import replace
@@ -14,9 +14,9 @@ from engine.features.external_events.steps import cancel_requests
 
 
 def checked(draft: Draft, clock_tolerance: timedelta) -> Draft:
-    """Return the draft after the check that is due; the same draft if none is.
+    """Return the draft after the check that is due, or the same draft if none is due.
 
-    A supervisor that comes after the deadline gives no warning any more.
+    If the deadline has passed already, there is no warning.
     """
     order, deadline = draft.order, draft.order.pending_deadline
     now = draft.now - clock_tolerance
@@ -32,9 +32,9 @@ def _is_over(time: datetime | None, now: datetime) -> bool:
 
 
 def _passed(draft: Draft, deadline: Deadline) -> Draft:
-    """Let the order begin nothing more, unless it goes on without a deadline.
+    """Let the order start no more steps, unless it continues without a deadline.
 
-    What is awaited from outside is awaited no more (SCH-12).
+    A late order stops waiting for external events (SCH-12).
     """
     late: OrderAggregate = replace(draft.order, deadline=deadline.passed())
     event = DeadlinePassed(due_by=deadline.due_by, when_late=deadline.when_late)

@@ -1,4 +1,4 @@
-"""The draft of an order while a decision is made, and the next version that comes of it."""
+"""The draft of an order during a decision, and the next version that results from it."""
 
 # The pattern in an hour, 7 of 23: the next version and its wake-up
 
@@ -27,18 +27,18 @@ from engine.features.external_events.steps import cancel_requests
 
 @dataclass(frozen=True, slots=True)
 class NextVersion:
-    """The next version of an order; `before` is None for a new one."""
+    """The next version of an order. `before` is None for a new order."""
 
     before: OrderAggregate | None
     after: OrderAggregate
     events: tuple[HistoryEvent, ...]
     messages: tuple[BusMessage, ...] = ()
-    """The messages to send after the commit; they only wake somebody."""
+    """The messages to send after the commit: wake-ups of a scheduler, and requests to agents."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """An order as a decision has brought it so far, with what happened to it."""
+    """An order as a decision has changed it so far, with its new events."""
 
     before: OrderAggregate
     order: OrderAggregate
@@ -46,11 +46,11 @@ class Draft:
     events: tuple[HistoryEvent, ...] = ()
 
     def but(self, order: OrderAggregate, *events: HistoryEvent) -> "Draft":
-        """Return the draft with this order, and with further events."""
+        """Return the draft with this order and with further events."""
         return replace(self, order=order, events=(*self.events, *events))
 
     def commit(self, *messages: BusMessage) -> NextVersion:
-        """Return the next version, with these messages and its wake-up."""
+        """Return the next version, with these messages and a wake-up if one is due."""
         return next_version(self.before, self.order, self.now, self.events, messages)
 
 
@@ -61,10 +61,10 @@ def next_version(
     events: tuple[HistoryEvent, ...],
     messages: tuple[BusMessage, ...] = (),
 ) -> NextVersion:
-    """Return the next version of an order; `before` is None for a new one.
+    """Return the next version of an order. `before` is None for a new order.
 
-    A pending order that a claim may go on with now gets a wake-up, and one that pauses gets it at
-    the end of the pause.
+    A pending order that a claim could continue now gets a wake-up. An order that pauses gets its
+    wake-up at the end of the pause.
     """
     after = changed(before, order, now)
     until = after.derived.not_before
@@ -77,9 +77,9 @@ def next_version(
 
 
 def order_ready(before: OrderAggregate | None, after: OrderAggregate) -> BusMessage:
-    """Return the message that names the order to any scheduler, with the steps that may start now.
+    """Return the wake-up of the order, which names the steps that have become ready.
 
-    Polling would find the order too, but later (SUB-6, SUP-3).
+    Polling finds the order too, but later (SUB-6, SUP-3).
     """
     known = before.ready if before else ()
     needs = work_index.first_need(after, after.derived.ready_since)
@@ -98,10 +98,10 @@ def order_ready(before: OrderAggregate | None, after: OrderAggregate) -> BusMess
 def after_answer(
     order: OrderAggregate, before: Step, answered: Step, event: HistoryEvent, now: datetime
 ) -> Draft:
-    """Return the draft of an order whose step was answered, by an agent or from outside (ANS-6).
+    """Return the draft of an order after an agent's reply or an external event (ANS-6).
 
-    If an undo was requested while the step ran, it concerns the step from now on (UND-1). Only an
-    order that is not undone goes on without an optional step (SCH-13).
+    If an undo was requested while the step ran, the step is undone from now on (UND-1). Only an
+    order that is not being undone continues without an optional step (SCH-13).
     """
     events: tuple[HistoryEvent, ...] = (event,)
     if order.is_undo and isinstance(before.state, Running):
@@ -121,49 +121,53 @@ def lateness(order: OrderAggregate) -> Cause:
 
 
 def is_to_be_undone(order: OrderAggregate) -> bool:
-    """Whether a failed step, or the deadline that has passed, asks for the undo (UND-1, SCH-17)."""
+    """Return whether a failed step or the passed deadline requires the undo (UND-1, SCH-17)."""
     rule = order.deadline.when_late if order.deadline and order.is_late else None
     is_undone_late = rule is WhenLate.UNDO and not order.passed_pivots()
     return asks_for_undo(order) is not None or is_undone_late
 
 
 def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
-    """Return the failed step for which the order has to be undone; None if there is none (UND-1).
+    """Return the failed step that requires the undo of the order, or None (UND-1).
 
-    A failure that is not the service's own word never asks for the undo: an operator looks at it
-    first. So it is with an order that is past its point of no return (UND-6).
+    A failure that an operator has to decide (`operator_decides`) does not require the undo. Once
+    the order has passed its pivot, no failure does (UND-6).
     """
     if order.passed_pivots():
         return None
     for step in order.in_state(Failed):
+        # An operator decides first about some failures, for example a gateway's error.
         if step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides:
             return step
     return None
 
 
 def end_failed(draft: Draft) -> NextVersion:
-    """Set an order to `Error` that is not to be undone: a step failed, or it is late (SCH-8)."""
+    """Set an order that is not undone to `Error`: a step failed, or it is late (SCH-8)."""
     for failed in draft.order.in_state(Failed):
         return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
     return end(draft, Outcome.FAILED, None, lateness(draft.order))
 
 
 def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> NextVersion:
-    """Set an order on which no agent works to `Error`, because of a step or as a whole (SCH-8)."""
+    """Set an order on which no agent works to `Error` (SCH-8).
+
+    `step` is the step that caused the end, or None.
+    """
     order, cancelled = cancel_requests(draft.order)
     ended = OrderEnded(outcome=outcome, step=step, cause=cause)
     return draft.but(order.end(outcome, cause), *cancelled, ended).commit()
 
 
 def failure_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
-    """Return the events of a step that has just failed; the history has the whole cause."""
+    """Return the events of a step that has just failed, with the whole cause."""
     failed = StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
     is_optional = isinstance(step.state, Skipped)
     return (failed, OptionalStepFailed(step=step.name)) if is_optional else (failed,)
 
 
 def consequence_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
-    """Return the events of a step that gets no more attempts for now: it cools down, or failed."""
+    """Return the events of a step that cools down or has failed."""
     if not isinstance(step.wait, CoolingDown):
         return failure_of(step, cause)
     number, most, until = step.counts.cooldowns, step.rules.max_cooldowns, step.wait.until

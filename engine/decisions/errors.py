@@ -1,7 +1,7 @@
-"""The errors of decisions, each of which says why by a cause."""
+"""The errors of decisions. Each of them has a cause."""
 
 from engine.domain.errors import RefusedError
 
 
 class ActionRefusedError(RefusedError):
-    """The action makes no sense for the step."""
+    """The action is not possible for the step."""

@@ -1,4 +1,4 @@
-"""The lists of orders that operators have, and what their rows show of an order."""
+"""The lists of orders for operators, and the columns that their rows show."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -20,20 +20,19 @@ LISTS = {
     "Error": WorkItemKind.ERROR,
     "Held": WorkItemKind.HELD,
 }
-"""The lists of open orders that operators have; each open order is in one of them (`list_name_of`).
-
-The list of those that wait for an answer from outside begins with the first that is due.
-"""
+"""The lists of open orders. Each open order is in exactly one of them (`list_name_of`). The list of
+orders that wait for an external event begins with the first deadline."""
 
 LIST_OF = {kind: name for name, kind in LISTS.items()}
-"""The name of the list that is read from the rows of each kind."""
+"""The name of the list for each kind of rows."""
 
 
 ENDED_LISTS = {"Processed": OrderStatus.PROCESSED, "Undone": OrderStatus.UNDONE}
-"""The lists of the orders that are over, newest first; those that were cancelled are undone."""
+"""The lists of the orders that are over, newest first. A cancelled order is in the list of undone
+orders."""
 
 ENDED_LIST_OF = {status: name for name, status in ENDED_LISTS.items()}
-"""The name of the list that has the orders of each status that is over."""
+"""The name of the list for each status of orders that are over."""
 
 STATES = {
     "Waiting": ProcessState.PROCESSING,
@@ -44,11 +43,11 @@ STATES = {
         if status is not OrderStatus.PROCESSED
     },
 }
-"""The usual state in each list that has no state's name; held orders may be in any open state."""
+"""The usual state of the orders in each list that is not named after a state. Orders on hold may be
+in any open state."""
 
 
 def state_in(list_name: str) -> ProcessState:
-    """Return the usual state of the orders in this list."""
     return STATES.get(list_name) or ProcessState(list_name)
 
 
@@ -63,7 +62,6 @@ STATUSES = {
 
 
 def status_in(list_name: str) -> OrderStatus:
-    """Return the usual status of the orders in this list."""
     return STATUSES[list_name]
 
 
@@ -71,15 +69,15 @@ TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
 
 
 def index_rows(order: OrderAggregate, items: Iterable[WorkItem]) -> dict[str, IndexRow]:
-    """Return the rows of an order by key, with what lists show of it."""
+    """Return the rows of an order by key, with the columns that lists show."""
     shown = summary(order)
     return {item.key: _row(order, item, shown) for item in items}
 
 
 def _row(order: OrderAggregate, item: WorkItem, shown: Mapping[str, Any]) -> IndexRow:
-    """Return the row of a work item, with what lists show of its order.
+    """Return the row of a work item, with the columns that lists show of its order.
 
-    Of several claims each says when it is due, and all but the first name no list.
+    The row of each claim has its own due time. Only the first row names the list.
     """
     data = dict(shown)
     if not item.is_first:
@@ -93,7 +91,10 @@ def _row(order: OrderAggregate, item: WorkItem, shown: Mapping[str, Any]) -> Ind
 def of_list(
     name: str, since: datetime | None = None, until: datetime | None = None
 ) -> tuple[str, str]:
-    """Row-key range [from, to) of a list; that of ended orders is sorted by time, newest first."""
+    """Return the row-key range [from, to) of a list.
+
+    A list of orders that are over is sorted by time, newest first.
+    """
     if name in LISTS:
         return all_of(LISTS[name])
     place = f"{ENDED_PREFIX}{ENDED_LISTS[name]}|"
@@ -103,21 +104,21 @@ def of_list(
 
 
 def list_name_of(order: OrderAggregate) -> str:
-    """Return the name of the one list that has the order (OPR-1)."""
+    """Return the name of the only list that has the order (OPR-1)."""
     kind = work_index.list_of(order)
     return ENDED_LIST_OF[order.status] if kind is WorkItemKind.ENDED else LIST_OF[kind]
 
 
 def is_first(row: IndexRow) -> bool:
-    """Whether it is the first row of its kind for its order; lists pass over further claims.
+    """Return whether this is the row that lists its order. Lists skip the further claims.
 
-    A row that cannot be read is listed as such.
+    A row that cannot be read is listed too.
     """
     return "List" in row.data or bool(row.fault)
 
 
 def summary(order: OrderAggregate) -> dict[str, Any]:
-    """Return what lists show of the order; a table stores no nulls, so those are left out."""
+    """Return the columns that lists show of the order. Columns without a value are left out."""
     failed = tuple(step for step in order.steps if step.pattern_state is StepState.FAILED)
     if order.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
         failed = order.in_state(UndoFailed) or failed
@@ -142,23 +143,26 @@ def summary(order: OrderAggregate) -> dict[str, Any]:
         "Reason": _text(_reason(order)),
         "UpdatedAt": order.updated_at,
     }
+    # A table stores no nulls.
     return {name: value for name, value in known.items() if value is not None}
 
 
 def _reason(order: OrderAggregate) -> Cause | None:
-    """Return why the order is where it is: on hold, who holds it and why."""
+    """Return the cause of the order's state.
+
+    For an order on hold, it names the operator and the note.
+    """
     if order.hold:
         return Cause(Code.HELD, {"by": order.hold.by, "note": order.hold.note})
     return order.cause
 
 
 def _text(cause: Cause | None) -> str | None:
-    """Return the cause as a column has it."""
     return exact_json.write(cause.as_json()) if cause else None
 
 
 def _current(order: OrderAggregate) -> dict[str, Any]:
-    """Return what lists show of the step that an open order is at: the one that failed most."""
+    """Return the columns of the current step of an open order: the step with the most failures."""
     under_way: tuple[Step, ...] = order.in_state(UnderWay)
     at = max((*under_way, *order.ready), key=lambda step: step.counts.failures, default=None)
     if at is None:

@@ -1,6 +1,6 @@
-"""All actions of operators on an order, and which of them make sense for one.
+"""All actions of operators on an order, and the selection of those that are possible.
 
-An action is a module of `engine.decisions.actions`.
+Each action is a module of `engine.decisions.actions`.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,6 @@ AnyAction = OperatorAction[Any]
 
 
 def _in_modules() -> tuple[AnyAction, ...]:
-    """Return the action of each module of the package that has one."""
     names = (found.name for found in iter_modules(actions.__path__, f"{actions.__name__}."))
     modules = map(import_module, names)
     found = [module.ACTION for module in modules if hasattr(module, "ACTION")]
@@ -37,12 +36,10 @@ BY_NAME: Mapping[str, AnyAction] = {action.name: action for action in ACTIONS}
 
 
 def possible(order: OrderAggregate, now: datetime) -> list[str]:
-    """Return the names of the actions that make sense now."""
     return [action.name for action in ACTIONS if not action.why_not(order, now)]
 
 
 def possible_at(order: OrderAggregate, step: Step, now: datetime) -> list[str]:
-    """Return the names of the actions that make sense now for this step."""
     sensible = [action for action in ACTIONS if not action.why_not(order, now)]
     return [
         action.name
@@ -55,9 +52,9 @@ def possible_at(order: OrderAggregate, step: Step, now: datetime) -> list[str]:
 
 
 def why_customer_cannot_cancel(order: OrderAggregate, until: str | None) -> Cause | None:
-    """Return why its customer cannot cancel the order; None if that is possible.
+    """Return the reason why the customer cannot cancel the order, or None if it is possible.
 
-    `until` names the step that must not have begun; None means that customers never may.
+    `until` names the step that must not have started. With None, customers can never cancel.
     """
     if until is None:
         return Cause(Code.CUSTOMERS_NEVER_CANCEL)
@@ -73,9 +70,9 @@ def why_customer_cannot_cancel(order: OrderAggregate, until: str | None) -> Caus
 
 
 def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime) -> Transition:
-    """Cancel the order at its customer's wish (SUB-8).
+    """Cancel the order for its customer (SUB-8).
 
-    Raises `RefusedError` if the step `until` has begun, or the order does not allow it.
+    Raises `RefusedError` if the step `until` has started, or if the order cannot be cancelled.
     """
     if why_not := why_customer_cannot_cancel(order, until):
         raise RefusedError(why_not)
@@ -85,4 +82,4 @@ def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime)
 # Periodic work
 
 RUNS = ("sweep", "poll", "relay", "stall-detector", "notify", "retention")
-"""The work of timers that operators can run by hand (SUP-7)."""
+"""The periodic work that operators can run by hand (SUP-7)."""

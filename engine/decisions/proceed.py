@@ -1,6 +1,6 @@
-"""How an order goes on: which steps start or wait, and how it ends (SCH-3, SCH-10, SCH-12, UND-1).
+"""How an order continues: its steps start or wait, or it ends (SCH-3, SCH-10, SCH-12, UND-1).
 
-The decision is pure: the time, the capacity of the agents and the workflow are arguments.
+The decision is pure. The time, the capacity of the agents and the workflow are arguments.
 """
 
 # The pattern in an hour, 13 of 23: the next steps
@@ -47,43 +47,39 @@ from engine.features.conditions import condition_met
 from engine.features.external_events.callback_urls import CallbackUrls
 
 Capacity = Mapping[str, Sequence[str]]
-"""The healthy agents with capacity for each capability, the preferred first (AGT-10)."""
+"""For each capability, the healthy agents with capacity. The preferred agent is first (AGT-10)."""
 
 SilentAgents = Mapping[str, datetime]
-"""Since when each silent agent has left requests unanswered (SUP-9)."""
+"""For each silent agent, the time since which it has not answered requests (SUP-9)."""
 
 NO_SILENT_AGENTS: SilentAgents = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scheduler:
-    """One scheduler instance, with what it knows of the app that is deployed."""
+    """One scheduler instance, with the parts of the deployed app that it needs."""
 
     instance: str
     workflows: Workflows
     payload: Payload
     providers: Mapping[str, str]
-    """The provider of each agent's service: services of one provider know the same keys."""
+    """The provider of each agent's service. Services of the same provider know the same keys."""
     agents: Mapping[str, AgentDefinition] = field(default_factory=dict)
-    """The declared agents by name: what their services remember, and how long they may take."""
+    """The declared agents by name, with the key retention and the time limits of their services."""
     callbacks: CallbackUrls | None = None
-    """Makes callback URLs; None where there are none."""
+    """Makes callback URLs, or None if the app has none."""
     clock_tolerance: timedelta
     version_overlap: timedelta
-    """How long an order is left to a newer version of the app (FLT-12).
-
-    It follows an unknown workflow, or a step of it may have been done at an unknown provider.
-    """
+    """How long an order waits for a newer version of the app (FLT-12). Such an order follows an
+    unknown workflow, or a step of it may have been done at an unknown provider."""
     max_silence: timedelta
     """How long an order waits for silent agents before its step is given up (SUP-9)."""
 
     def agents_of(self, capability: str) -> Sequence[str]:
-        """Return the agents that offer a capability."""
         offering = [agent.name for agent in self.agents.values() if agent.offers == capability]
         return offering or list(self.providers)
 
     def providers_of(self, capability: str) -> set[str]:
-        """Return the providers to which the agents of a capability lead."""
         return {self.providers[name] for name in self.agents_of(capability)}
 
 
@@ -99,7 +95,7 @@ class Proceed:
     def __call__(self, draft: Draft) -> NextVersion | None:
         """Start every step whose turn it is, or end the order if no step is left.
 
-        Return None if no step of a pending order can start now: the order stays as it is.
+        Returns None if no step of a pending order can start now. Then the order does not change.
         """
         if draft.order.is_undo:
             return self._undo(draft)
@@ -117,7 +113,7 @@ class Proceed:
         return self._start(draft)
 
     def _undo(self, draft: Draft) -> NextVersion | None:
-        """Undo the steps in reverse order of dependence, once none moves forward (UND-1)."""
+        """Undo the steps in reverse order of dependence, once no step moves forward (UND-1)."""
         if draft.order.still_to_undo():
             return self._start(draft)
         stuck = next(iter(draft.order.in_state(UndoFailed)), None)
@@ -126,7 +122,7 @@ class Proceed:
         return end(draft, Outcome.UNDONE, None, draft.order.cause)
 
     def _start(self, draft: Draft) -> NextVersion | None:
-        """Start the ready steps that have an agent and whose time has come."""
+        """Start the ready steps that have an agent and whose start time has come."""
         if (unreachable := self.unreachable(draft.order.ready)) and not self._may_be_newer(draft):
             return self._fail(draft, [(step, _provider_gone(step)) for step in unreachable])
         if unserved := self._unserved(draft):
@@ -148,7 +144,7 @@ class Proceed:
     # Attempts
 
     def _started(self, order: OrderAggregate, now: datetime) -> Iterator[StepIn[UnderWay]]:
-        """Record attempts as running, before their requests go out (SCH-3)."""
+        """Record attempts as running before their requests are sent (SCH-3)."""
         for step in order.ready:
             if not order.may_start(step, now):
                 continue
@@ -168,7 +164,7 @@ class Proceed:
         return callbacks.token_for(step) if callbacks else None
 
     def _key(self, now: datetime, step: Step) -> RequestKey | None:
-        """Return the key of an attempt that starts now; None if no agent has capacity for it."""
+        """Return the key of an attempt that starts now, or None if no agent has capacity for it."""
         agent = self._agent_for(step)
         if agent is None:
             return None
@@ -184,12 +180,13 @@ class Proceed:
         )
 
     def _agent_for(self, step: Step) -> str | None:
-        """Return the agent that takes the step now; None if no agent has capacity for it.
+        """Return the agent that takes the step now, or None if no agent has capacity for it.
 
         After an attempt without a result, another agent is preferred. A step that was ever tried
-        stays with services that know its idempotency key (AGT-3), and is undone there. This holds
-        also if the agent did not call: the same request may have been delivered twice.
+        stays with services that know its idempotency key (AGT-3), and is undone there too.
         """
+        # This applies even if the agent did not call: the same request may have been delivered
+        # twice.
         takers = self._able(step, self.capacity.get(step.rules.capability, ()))
         preferred = next(iter(takers), None)
         if step.cause:
@@ -207,10 +204,10 @@ class Proceed:
         return [agent for agent in agents if providers.get(agent) == key.provider]
 
     def _unserved(self, draft: Draft) -> list[Step]:
-        """Return the steps that are given up, since no agent takes their requests (SUP-9).
+        """Return the due steps that are given up, because no agent takes their requests (SUP-9).
 
-        The order has waited for too long, and all agents that may do the step have been silent for
-        as long. Pauses, start times and the order's deadline are respected.
+        The order has waited longer than `max_silence`, and all agents that may do the step have
+        been silent for as long. Pauses, start times and the order's deadline are respected.
         """
         since = draft.now - self.scheduler.max_silence
         if draft.before.derived.ready_since >= since:
@@ -219,23 +216,21 @@ class Proceed:
         return [step for step in due if not step.is_external and self._are_silent(step, since)]
 
     def _are_silent(self, step: Step, since: datetime) -> bool:
-        """Whether all agents that may do the step have been silent since before this time."""
+        """Return whether all agents that may do the step have been silent since before `since`."""
         agents = self._able(step, self.scheduler.agents_of(step.rules.capability))
         times = [self.silent.get(agent) for agent in agents]
         return bool(times) and all(time is not None and time < since for time in times)
 
     def unreachable(self, steps: Iterable[Step]) -> list[Step]:
-        """Return the steps with a provider that may have done them, and to which no agent leads.
-
-        Another provider would do them a second time, or call them undone without knowing their key
-        (AGT-3).
-        """
+        """Return the steps that were tried at a provider which no agent calls any more."""
+        # Another provider would do them twice, or report them as undone without knowing their key
+        # (AGT-3).
         tried = ((step, key.provider) for step in steps if (key := step.key) and key.provider)
         providers_of = self.scheduler.providers_of
         return [step for step, known in tried if known not in providers_of(step.rules.capability)]
 
     def _may_be_newer(self, draft: Draft) -> bool:
-        """Whether a newer version of the app may have an agent that this one lacks (FLT-12)."""
+        """Return whether a newer version of the app may have the missing agent (FLT-12)."""
         waited = draft.now - draft.before.derived.ready_since
         return waited <= self.scheduler.version_overlap
 
@@ -246,7 +241,7 @@ class Proceed:
     ) -> tuple[list[BusMessage], list[tuple[Step, Cause]]]:
         """Return the requests, and the steps whose request cannot be made or sent, with causes.
 
-        The question of an external step is made too, but sent to no agent.
+        The question of an external step is made too, but it is sent to no agent.
         """
         ready = {step.name: step for step in order.ready}
         maker = RequestMaker(
@@ -270,7 +265,7 @@ class Proceed:
         return requests, broken
 
     def _fail(self, draft: Draft, broken: Sequence[tuple[Step, Cause]]) -> NextVersion | None:
-        """Go on by the rules of steps whose request cannot be made or sent (SCH-8, AGT-12)."""
+        """Continue by the rules of steps whose request cannot be made or sent (SCH-8, AGT-12)."""
         failed = [_failed(step, cause, draft.now) for step, cause in broken]
         causes = (cause for _, cause in broken)
         events: Iterator[HistoryEvent] = chain.from_iterable(map(consequence_of, failed, causes))
@@ -281,15 +276,18 @@ class Proceed:
 
 
 def _complete_by(order: OrderAggregate, step: Step, now: datetime) -> datetime:
-    """Return when an attempt that starts now is up: not after the order's deadline (SCH-17)."""
+    """Return the complete-by time of an attempt that starts now (SCH-17).
+
+    It is never after a deadline that limits attempts.
+    """
     complete_by = now + step.rules.timeout
     return min(complete_by, order.attempts_end_by or complete_by)
 
 
 def _failed(step: Step, cause: Cause, now: datetime) -> Step:
-    """Return a step that was not requested as it has failed.
+    """Return a step that was not requested, with its failure.
 
-    An operator decides where something may have been done at a service that cannot be asked.
+    An operator decides if the step may have been done at a service that cannot be asked.
     """
     if isinstance(step.state, ConditionPending):
         step = condition_met(step)
@@ -301,7 +299,7 @@ def _failed(step: Step, cause: Cause, now: datetime) -> Step:
 
 
 def _requeue(draft: Draft, after: OrderAggregate) -> NextVersion:
-    """Give the order back until it is released, a step's time comes or an agent has capacity."""
+    """Let the order wait for its release, for a step's start time or for an agent with capacity."""
     return draft.but(after.requeue(), _why_requeued(after, draft.now)).commit()
 
 
@@ -316,7 +314,7 @@ def _why_requeued(order: OrderAggregate, now: datetime) -> Requeued:
 
 
 def _key_forgotten(order: OrderAggregate, step: Step) -> Cause:
-    """Return the cause of a step whose key is forgotten: an operator has to find out (AGT-12)."""
+    """Return the cause of a step with a forgotten key, which an operator has to settle (AGT-12)."""
     known_until = step.key.known_until if step.key else None
     facts = {
         "agent": step.agent,
@@ -328,7 +326,6 @@ def _key_forgotten(order: OrderAggregate, step: Step) -> Cause:
 
 
 def _provider_gone(step: Step) -> Cause:
-    """Return the cause of a step that no agent leads to any more (AGT-3)."""
     provider = step.key.provider if step.key else None
     facts = {"provider": provider, "is_undo": isinstance(step.state, UndoPending)}
     return Cause(Code.PROVIDER_GONE, facts)

@@ -1,8 +1,8 @@
-"""The supervisor's decision once a time has passed: a complete-by time, or the deadline (SUP-3).
+"""The supervisor's decision after a complete-by time or the deadline has passed (SUP-3).
 
-It knows no workflow and no business: each step has a copy of its rules, and the order its deadline.
-Where the rule of a failed step, or of a late order, asks for the undo, the supervisor leaves the
-order to a scheduler, which undoes it (SUP-6).
+The decision needs no workflow and no business: each step has a copy of its rules, and the order has
+its deadline. If the rule of a failed step or of a late order requires the undo, the supervisor
+leaves the order to a scheduler, which undoes it (SUP-6).
 """
 
 # The pattern in an hour, 20 of 23: the recovery
@@ -31,12 +31,14 @@ def recover(
     clock_tolerance: timedelta,
     max_unbegun: int,
 ) -> NextVersion | None:
-    """Let the expired steps be tried again, or give them up; None if no time has passed.
+    """End the expired attempts: their steps are tried again, or given up.
 
-    `reports` has what is known of an attempt under the id of its request. A step fails once its
-    count *reaches* the threshold: with a threshold of 3 it is tried three times. It is given up
-    after `max_unbegun` requests in a row that no agent began (SUP-9). If the deadline of the order
-    has passed too, that comes first (SCH-17).
+    Returns None if nothing is due. `reports` has the known facts of each attempt by the id of its
+    request.
+
+    A step fails once its count *reaches* the threshold: with a threshold of 3 it is tried three
+    times. A step is given up after `max_unbegun` consecutive requests that no agent began (SUP-9).
+    If the deadline of the order has passed too, it is handled first (SCH-17).
     """
     draft = deadlines.checked(Draft(before=order, order=order, now=now), clock_tolerance)
     if expired := draft.order.overdue(now, clock_tolerance):
@@ -52,7 +54,10 @@ def _expired(
     reports: Mapping[str, AttemptReport],
     max_unbegun: int,
 ) -> Draft:
-    """Return the draft in which the attempts at these steps have ended, all counted as one."""
+    """Return the draft after the attempts at these steps have ended.
+
+    They count as at most one recovery of the order.
+    """
     order = draft.order
     verdicts = [
         strategy_of(step).expire(step, _expiry(order, step, draft.now, reports, max_unbegun))
@@ -68,7 +73,7 @@ def _expired(
 
 
 def _go_on(draft: Draft) -> NextVersion:
-    """Give the order back to any scheduler, or end it if nothing of it can be done or undone."""
+    """Let any scheduler claim the order, or end it if none of its steps can be done or undone."""
     order, was_handled = draft.order, isinstance(draft.before.state, Processing)
     if order.is_stopping and (was_handled or order.is_late):
         if order.has_any(AtWork):

@@ -1,4 +1,4 @@
-"""What the actions on an order in `Error` have in common: its failed steps, and how it goes on."""
+"""Common parts of the actions on an order in `Error`: its failed steps, and how it continues."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,12 +23,15 @@ from engine.features.external_events.steps import is_awaited_again
 
 
 def failed_steps(order: OrderAggregate) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:
-    """Return the steps for which the order is in `Error`; of an undo, those that may stand."""
+    """Return the steps that caused `Error`.
+
+    In an undo, these are the steps that were not undone.
+    """
     return order.in_state(UndoFailed) if order.is_undo else order.in_state(Failed)
 
 
 def interrupted_steps(order: OrderAggregate) -> tuple[Step, ...]:
-    """Return the steps that wait for another attempt, which the deadline forbids (SCH-17)."""
+    """Return the steps that wait for an attempt that the passed deadline prevents (SCH-17)."""
     if not order.is_late:
         return ()
     waits = Waiting | Delayed | BackingOff | CoolingDown
@@ -43,7 +46,7 @@ def forgotten_steps(order: OrderAggregate, now: datetime) -> tuple[Step, ...]:
 
 
 def why_not_repaired(order: OrderAggregate, action: str) -> Cause | None:
-    """Return why no action can let the order go on; None if one can."""
+    """Return the reason why no action can continue the order, or None if one can."""
     if not isinstance(order.state, InError):
         state = str(PROCESS_STATE[type(order.state)])
         return Cause(Code.NOT_IN_ERROR, {"action": action, "state": state})
@@ -51,10 +54,10 @@ def why_not_repaired(order: OrderAggregate, action: str) -> Cause | None:
 
 
 def resumed(order: OrderAggregate, now: datetime) -> OrderAggregate:
-    """Let any scheduler claim the order, with a fresh count (OPR-3).
+    """Let any scheduler claim the order, with a fresh count of failures (OPR-3).
 
-    Somebody outside who was asked before is asked again, unless the order is undone. An order whose
-    deadline has passed goes on without one: an operator has decided so (SCH-17).
+    External parties that were asked before are asked again, unless the order is undone. If the
+    deadline has passed, the order continues without one (SCH-17).
     """
     again = () if order.is_undo else filter(is_awaited_again, order.steps)
     deadline = order.deadline and order.deadline.after_resume(now)
@@ -64,14 +67,17 @@ def resumed(order: OrderAggregate, now: datetime) -> OrderAggregate:
 def resumed_or_left(
     before: OrderAggregate, after: OrderAggregate, now: datetime, taken: StepActionTaken
 ) -> NextVersion:
-    """Let the order go on after an action on a step, unless another step has failed too."""
+    """Let the order continue after an action on a step, unless another step has failed too."""
     if left := failed_steps(after):
         return next_version(before, replace(after, cause=left[0].state.cause), now, (taken,))
     return next_version(before, resumed(after, now), now, (replace(taken, resumes=True),))
 
 
 def why_not_chosen(steps: Sequence[Step], name: str | None, action: str) -> Cause | None:
-    """Return why none of the steps is meant by the name, or by none; None if one is."""
+    """Return the reason why no single step can be chosen, or None if one can.
+
+    With the name None, the only step is chosen.
+    """
     found = [step for step in steps if name in (None, step.name)]
     facts = {"action": action, "steps": [step.name for step in steps]}
     if not found:
@@ -80,5 +86,8 @@ def why_not_chosen(steps: Sequence[Step], name: str | None, action: str) -> Caus
 
 
 def chosen(steps: Sequence[Step], name: str | None) -> Step:
-    """Return the step of this name, or the only one, where `why_not_chosen` returns None."""
+    """Return the step of this name, or the only step if the name is None.
+
+    Call it only if `why_not_chosen` returns None.
+    """
     return next(step for step in steps if name in (None, step.name))

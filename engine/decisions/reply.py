@@ -41,7 +41,7 @@ from engine.domain.submitted_order import MAX_KEPT
 
 @dataclass(frozen=True, slots=True)
 class RefusedReply:
-    """A reply that changes nothing; the history keeps it once (SCH-6)."""
+    """A reply that changes nothing. The history records it once (SCH-6)."""
 
     note_id: str
     event: ReplyRefused
@@ -53,7 +53,7 @@ class Delivery:
 
     reply: AgentReply
     agent: str
-    """The agent whose queue delivered it."""
+    """The agent whose queue delivered the reply."""
 
 
 def receive(
@@ -63,7 +63,7 @@ def receive(
     capacity: Capacity,
     scheduler: Scheduler,
 ) -> NextVersion | RefusedReply:
-    """Act on a valid reply; record any other one as refused.
+    """Act on a valid reply, and record any other reply as refused.
 
     Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act
     (FLT-12).
@@ -89,7 +89,7 @@ def receive(
 def _without_personal_data(
     reply: AgentReply, order: OrderAggregate, scheduler: Scheduler
 ) -> AgentReply:
-    """Return the reply whose reason repeats no personal data of the order (ANS-5)."""
+    """Return the reply without personal data of the order in its detail (ANS-5)."""
     match reply:
         case FailedReply(detail=str(detail)) | NotAttemptedReply(detail=str(detail)) if detail:
             personal = personal_in(order, scheduler.payload)
@@ -123,13 +123,13 @@ def _completed(step: Step, result: Mapping[str, Any]) -> tuple[Step, HistoryEven
 
 
 def _too_long(step: Step) -> tuple[Step, HistoryEvent]:
-    """Give up a step whose result cannot be kept; its service did the work."""
+    """Fail a step whose result is too long to be kept. Its service did the work."""
     cause = Cause(Code.RESULT_TOO_LONG, {"limit": MAX_KEPT})
     return verbs.refuse(step, cause, unanswered=True), _failure(step, cause)
 
 
 def _failed(step: Step, reply: FailedReply, scheduler: Scheduler) -> tuple[Step, HistoryEvent]:
-    """Fail the step, for good if its service remembers refusals (AGT-3)."""
+    """Fail the step. If its service remembers refusals, the key stays refused (AGT-3)."""
     facts = {"detail": reply.detail}
     if reply.origin is not FailureOrigin.SERVICE:
         cause = Cause(Code.CALL_REJECTED, facts)
@@ -150,7 +150,10 @@ def _failure(step: Step, cause: Cause) -> HistoryEvent:
 def _deferred(
     step: Step, reply: DeferredReply, scheduler: Scheduler, now: datetime
 ) -> tuple[Step, HistoryEvent]:
-    """Let the service be asked again when it says, without a failure (AGT-11)."""
+    """Let the service be asked again after the pause that it requests (AGT-11).
+
+    No failure is counted.
+    """
     declared = scheduler.agents.get(step.agent)
     within = (declared and declared.answer_within) or timedelta()
     pause = timedelta(seconds=reply.retry_after)
@@ -165,11 +168,9 @@ def _deferred(
 def _not_attempted(
     step: Step, reply: NotAttemptedReply, now: datetime
 ) -> tuple[Step, HistoryEvent]:
-    """Let the step be requested again after the pause, without a failure (AGT-8, SCH-16).
-
-    An open circuit is that of one instance. Its health row keeps the time for which it makes no
-    calls, so that others may be asked before.
-    """
+    """Let the step be requested again after the pause, without a failure (AGT-8, SCH-16)."""
+    # An open circuit belongs to one instance. Its health row has the time for which it makes no
+    # calls, so other instances may be asked earlier.
     pause = timedelta(seconds=0 if reply.reason.is_circuit_open else reply.retry_after)
     waiting = verbs.not_attempted(step, now, retry_after=pause, unanswered=reply.in_doubt)
     cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.detail})
@@ -188,10 +189,10 @@ def _kept(definition: StepDefinition, result: Mapping[str, Any] | None) -> Mappi
 def _why_invalid(
     step: Step | None, delivery: Delivery, now: datetime, tolerance: timedelta
 ) -> Cause | None:
-    """Return why a reply is invalid; None if it is valid (SCH-6).
+    """Return the reason why a reply is invalid, or None if it is valid (SCH-6).
 
-    A valid reply belongs to the current attempt of a running step, comes from the agent that was
-    asked, and is in time.
+    A valid reply belongs to the current attempt of a running step, comes from the agent of the
+    request, and is in time.
     """
     reply, agent = delivery.reply, delivery.agent
     facts = {"step": reply.step, "attempt": reply.attempt}
@@ -211,7 +212,7 @@ def _why_invalid(
 
 
 def _why_useless(order: OrderAggregate, reply: AgentReply, scheduler: Scheduler) -> Cause | None:
-    """Return why no version of the app can use a valid reply; None if one can."""
+    """Return the reason why no version of the app can use a valid reply, or None if one can."""
     name, version = order.workflow, order.workflow_version
     workflow = scheduler.workflows.find(name, version)
     if workflow is None:

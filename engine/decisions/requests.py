@@ -1,7 +1,6 @@
-"""The request of an attempt: what the workflow makes of the order for the agent (SCH-4).
+"""The request of an attempt: the content that the workflow makes for the agent (SCH-4).
 
-Any error of a workflow's function fails its step. The cause names the error, and holds no personal
-data.
+Any error of a workflow's function fails its step. The cause names the error, without personal data.
 """
 
 import re
@@ -34,18 +33,19 @@ MAX_BYTES = 192 * 1024
 """Maximum size of a request. Service Bus carries 256 KiB, including its own headers."""
 
 MAX_ERROR_TEXT = 200
-"""Maximum number of characters that are shown of an error."""
+"""Maximum number of characters of an error in a cause."""
 
 NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
-"""Errors whose message names code, such as a key; those of other errors may repeat values."""
+"""Errors whose message names code, such as a key. The messages of other errors may repeat
+values."""
 
 
 Personal = Callable[[], Iterable[str]]
-"""Returns the personal values of an order, which no cause repeats."""
+"""Returns the personal values of an order. No cause may repeat them."""
 
 
 def personal_in(order: OrderAggregate, payload: Payload) -> Personal:
-    """Return the function that returns those of an order: of payload and answers (ANS-5)."""
+    """Return the function that yields the personal values in payload and answers (ANS-5)."""
     submitted = order.submitted.payload
     return lambda: chain(payload.personal(submitted), *map(personal_texts, order.steps))
 
@@ -64,7 +64,10 @@ class RequestMaker:
     now: datetime
 
     def content_of(self, order: OrderAggregate, step: Step) -> Mapping[str, Any]:
-        """Return what the workflow asks for; raises `BrokenRequestError`."""
+        """Return the content of the request.
+
+        Raises `BrokenRequestError` if the step was removed or its function fails.
+        """
         definition = self.workflow.definition(step.name)
         if definition is None:
             raise BrokenRequestError(step_removed(self.workflow, step.name))
@@ -74,7 +77,10 @@ class RequestMaker:
             raise BrokenRequestError(self._failed(step, error)) from error
 
     def request_of(self, order: OrderAggregate, step: Step) -> BusMessage:
-        """Return the request of an attempt that starts now; raises `BrokenRequestError`."""
+        """Return the request of an attempt that starts now.
+
+        Raises `BrokenRequestError` if the content cannot be made or does not fit into a message.
+        """
         content = self.content_of(order, step)
         definition = self.workflow.definition(step.name)
         try:
@@ -119,7 +125,10 @@ class RequestMaker:
 
 
 def _check_needs(definition: StepDefinition, step: Step) -> None:
-    """Raise `InvalidError` if the answer lacks what its undo needs; without one its key may do."""
+    """Raise `InvalidError` if the answer lacks a field that the undo needs.
+
+    A step without an answer is not checked, because its key may be enough for the undo.
+    """
     if isinstance(step.effect, Done):
         answer = step.result or {}
         lacking = [name for name in definition.compensation_needs if answer.get(name) is None]
@@ -128,7 +137,7 @@ def _check_needs(definition: StepDefinition, step: Step) -> None:
 
 
 def idempotency_key(order_id: str, step: Step) -> str:
-    """Return the key of the step: one for every attempt, and for the undo (AGT-3)."""
+    """Return the idempotency key of the step, for every attempt and for the undo (AGT-3)."""
     generation = step.key.generation if step.key else 0
     key = f"{order_id}:{step.name}"
     return f"{key}:{generation}" if generation else key
@@ -137,23 +146,21 @@ def idempotency_key(order_id: str, step: Step) -> str:
 def results_for(
     order: OrderAggregate, definition: StepDefinition
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return what the functions of a step get: the results of the steps that it uses."""
+    """Return the arguments for the functions of a step: the results of the steps that it uses."""
     used = (step for step in order.steps if step.name in definition.uses)
     return {step.name: step.result for step in used if step.result is not None}
 
 
 def in_workflow(workflow: WorkflowDefinition, step: str) -> Mapping[str, Any]:
-    """Return the facts that name a step of a workflow."""
     return {"workflow": workflow.name, "version": workflow.version, "step": step}
 
 
 def step_removed(workflow: WorkflowDefinition, step: str) -> Cause:
-    """Return the cause of a step that the workflow no longer has."""
     return Cause(Code.STEP_REMOVED, in_workflow(workflow, step))
 
 
 def shown(error: Exception, personal: Iterable[str]) -> str:
-    """Return the error's type with its message, or with its source line; nothing personal."""
+    """Return the type of the error and its message, or its source line, without personal data."""
     if isinstance(error, ValidationError):
         message = "; ".join(map(str, faults_of(error)))
     elif isinstance(error, NAMES_CODE) and not _repeats_object(error):
@@ -165,7 +172,7 @@ def shown(error: Exception, personal: Iterable[str]) -> str:
 
 
 def _repeats_object(error: Exception) -> bool:
-    """Whether the message of the error shows a value in a form that `without` does not know."""
+    """Return whether the error's message shows a value in a form that `without` does not know."""
     return isinstance(error, LookupError) and not all(
         isinstance(argument, str | int | Decimal) for argument in error.args
     )
@@ -177,7 +184,7 @@ def _forms(value: str) -> tuple[str, str, str]:
 
 
 def without(personal: Iterable[str], text: str) -> str:
-    """Return the text without these values, also as Python shows them."""
+    """Return the text with these values replaced, also in the forms in which Python shows them."""
     found = {form for value in personal for form in _forms(value)}
     # The longest first: a value may be the beginning of another one.
     values = sorted(filter(None, found), key=lambda value: (-len(value), value))

@@ -1,7 +1,7 @@
-"""Restore an order from a copy, into a store that has no row of it (OPR-11).
+"""Restore an order from a copy into a store that has no row of it (OPR-11).
 
-What happened since the copy is unknown. So each step that may have been tried, done or undone since
-is in doubt: its service is asked again under the same key, or an operator decides (AGT-3, AGT-12).
+Events after the copy are unknown. So each step that may have been tried, done or undone since is in
+doubt. Its service is asked again with the same key, or an operator decides (AGT-3, AGT-12).
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from engine.domain.verbs import doubt_since_copy
 from engine.features import late_effects
 
 LEFT_BY_OPERATORS = Failed | UndoFailed | NothingToUndo | Skipped | Undone
-"""The states that a step leaves only by an operator's action, or by the undo of its order."""
+"""The states that a step leaves only by an operator's action or by the undo of its order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Copied:
-    """When an order was copied, and what limits what may have happened since."""
+    """The time of the copy, and the limits of what may have happened since."""
 
     at: datetime
     agents: Sequence[AgentDefinition]
@@ -33,16 +33,17 @@ class Copied:
 
 
 def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> NextVersion:
-    """Record the copied order anew, with the work items that follow from it.
+    """Record the copied order, with the work items that follow from it.
 
-    No message is sent: polls find the order. It keeps its age and the time of its last change, so
-    that retention and lists see it as before. An order whose deadline has passed since the copy may
-    have been over in time, so it goes on without one (SCH-17).
+    No message is sent, because polls find the order. The order keeps its age and the time of its
+    last change, so that retention and lists treat it as before. An order whose deadline has passed
+    since the copy continues without one (SCH-17).
     """
     before = replace(order, derived=replace(order.derived, work_items=()), etag=None)
     after = order
     if not order.has_ended:
         after = order.with_steps(*(_unknown_since(step, copied, now) for step in order.steps))
+    # The order may have been over in time, so its deadline is lifted.
     if deadline := order.pending_deadline:
         after = replace(after, deadline=deadline.after_resume(now))
     after = as_of(order.updated_at, changed(before, after, now))
@@ -50,7 +51,7 @@ def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> N
 
 
 def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
-    """Return the step in doubt; an external one asks no service, so nothing of it is in doubt."""
+    """Return the step in doubt. An external step calls no service, so it is never in doubt."""
     if step.is_external or isinstance(step.state, LEFT_BY_OPERATORS):
         return step
     providers = _providers_of(step, copied.agents)
@@ -65,7 +66,10 @@ def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
 
 
 def _known_until(step: Step, providers: set[str], copied: Copied) -> datetime | None:
-    """Return until when the key is certainly known; None if it is not forgotten (AGT-12)."""
+    """Return the time until which the key is certainly known (AGT-12).
+
+    Returns None if the key is never forgotten.
+    """
     may_be_retried = isinstance(step.effect, Doubt) or isinstance(step.state, AtWork)
     if step.key and may_be_retried:
         return step.key.known_until
@@ -78,7 +82,7 @@ def _known_until(step: Step, providers: set[str], copied: Copied) -> datetime | 
 
 
 def _providers_of(step: Step, agents: Sequence[AgentDefinition]) -> set[str]:
-    """Return the providers that may have been asked to do the step, as far as they are known."""
+    """Return the known providers that may have received requests for the step."""
     if step.key and step.key.provider:
         return {step.key.provider}
     return {_provider(agent) for agent in _offering(step, agents)}

@@ -1,4 +1,4 @@
-"""Results that did not come by an agent's reply, read and kept as the workflow declares them."""
+"""Results that did not come in an agent's reply, read and kept as the workflow declares them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,10 @@ from engine.domain.submitted_order import MAX_KEPT
 
 
 def definition_of(order: OrderAggregate, step: str, workflows: Workflows) -> StepDefinition:
-    """Return the definition of a step; raises `RefusedError` if this app has none.
+    """Return the definition of a step.
 
-    Raises `UnavailableError` if only a newer version of the app knows the order's workflow.
+    Raises `RefusedError` if this app has no such step. Raises `UnavailableError` if only a newer
+    version of the app knows the order's workflow.
     """
     name, version = order.workflow, order.workflow_version
     workflow = workflows.find(name, version)
@@ -29,12 +30,15 @@ def definition_of(order: OrderAggregate, step: str, workflows: Workflows) -> Ste
 
 
 def length_of(result: Mapping[str, Any]) -> int:
-    """Return the length of a result in the unit of `MAX_KEPT`, whichever way it came."""
+    """Return the length of a result in the unit of `MAX_KEPT`."""
     return utf16_units(exact_json.write(result))
 
 
 def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a result that are kept; raises `InvalidError` with every fault."""
+    """Return the fields of a result that are kept.
+
+    Raises `InvalidError` with every fault.
+    """
     try:
         found = definition.read_answer(content) if definition.read_answer else content
     except InvalidError as error:
@@ -49,8 +53,8 @@ def kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str,
 def kept_answer(
     workflows: Workflows, order: OrderAggregate, step: str, content: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the fields of an answer to a step of the order that are kept.
+    """Return the kept fields of an answer to a step of the order.
 
-    Raises `InvalidError` with every fault, and as `definition_of` does.
+    Raises `InvalidError` with every fault, and the errors of `definition_of`.
     """
     return kept(definition_of(order, step, workflows), content)

@@ -1,7 +1,7 @@
-"""How steps start, expire and complete: one strategy for each kind of step.
+"""The strategies of the kinds of steps: how they start, expire and complete.
 
-A step at a service needs an agent with capacity, and its service is in doubt without an answer. An
-external step needs no agent, and nothing of it is in doubt.
+A step at a service needs an agent with capacity, and is in doubt after an attempt without an
+answer. An external step needs no agent, and is never in doubt.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,48 +18,49 @@ from engine.domain.states import CoolingDown, Failed, Running, Skipped, UnderWay
 from engine.domain.steps import Step, StepIn, StepKind
 from engine.features.external_events import steps as external_events
 
+# The next attempts count. Otherwise orders would never end if their service hangs for all of them.
 MAX_OVERLOADED_ATTEMPTS = 3
-"""So many attempts at an overloaded agent count as no failure (SUP-3).
-
-The next ones count, so that orders end too whose service hangs for all.
-"""
+"""The number of attempts at an overloaded agent that count as no failure (SUP-3)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
-    """What an attempt that starts now may need."""
+    """The arguments of an attempt that starts now."""
 
     complete_by: datetime
     started_at: datetime | None = None
-    """The time of the start, if the order's deadline cuts the timeout short (SCH-17)."""
+    """The time of the start, if the order's deadline shortens the timeout (SCH-17)."""
     key_for: Callable[[Step], RequestKey | None]
-    """Returns the key of a request to the agent that takes the step; None if no agent does."""
+    """Returns the key for the agent that takes the step, or None if no agent does."""
     token_for: Callable[[Step], str | None]
-    """Returns the token of the step's callback URL; None where there are no such URLs."""
+    """Returns the token of the step's callback URL, or None if there are no such URLs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptReport:
-    """What agents have reported of an attempt."""
+    """The reports of the agents about an attempt."""
 
     is_known: bool = True
     """Whether the reports of the agents could be read."""
     has_begun: bool = False
-    """Whether an agent began it; any other attempt counts as no failure."""
+    """Whether an agent began the attempt. An attempt that no agent began counts as no failure."""
     fault: str | None = None
-    """The last fault of the attempt; None if none was reported, empty if its text is unknown."""
+    """The last fault of the attempt. None if no fault was reported, and empty if its text is
+    unknown."""
     by_gateway: bool = False
-    """Whether a gateway turned the last call away before it reached the service."""
+    """Whether a gateway rejected the last call before it reached the service."""
     agent_overloaded: bool = False
-    """Whether the attempt timed out while the agent's calls did so for several orders (AGT-8)."""
+    """Whether the attempt timed out while the agent's calls timed out for several orders
+    (AGT-8)."""
 
     def is_counted(self, attempt: int) -> bool:
-        """Whether the attempt of this number counts as a failure (SUP-3).
+        """Return whether the attempt of this number counts as a failure (SUP-3).
 
-        The reply to a first attempt may have come, and wait for a scheduler, unless its agent
-        reports a fault. The next attempts count without one, since the request itself may end the
-        agent's process each time.
+        A first attempt counts only if its agent reported a fault. Later attempts count without a
+        fault.
         """
+        # The reply to a first attempt may have come, and wait for a scheduler. Later, the request
+        # itself may end the agent's process each time, before it can report a fault.
         return self.has_begun and (attempt > 1 or self.fault is not None)
 
 
@@ -69,17 +70,18 @@ class Expiry:
 
     now: datetime
     request: str
-    """The id of its request."""
+    """The id of the attempt's request."""
     report: AttemptReport
     is_undo: bool
-    """Whether the order is undone."""
+    """Whether the order is being undone."""
     max_unbegun: int
-    """After so many requests that no agent began the step is given up (SUP-9)."""
+    """The step is given up after this number of consecutive requests that no agent began (SUP-9).
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ExpiryOutcome:
-    """An expired step as it is now, and what happened to it."""
+    """An expired step with its new state and its events."""
 
     step: Step
     events: tuple[HistoryEvent, ...]
@@ -90,20 +92,22 @@ class StepStrategy(Protocol):
     """How the steps of one kind start, expire and complete."""
 
     def start(self, step: Step, start: Start) -> StepIn[UnderWay] | None:
-        """Record an attempt before its request goes out; None if no agent takes it (SCH-3)."""
+        """Record an attempt before its request is sent (SCH-3).
+
+        Returns None if no agent takes the request.
+        """
 
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
-        """Let the step be tried again, or give it up, as its attempt has expired (SUP-3)."""
+        """End an expired attempt: the step is tried again or given up (SUP-3)."""
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
-        """Complete the step by an event from outside, perhaps before its turn (ANS-2, ANS-6)."""
+        """Complete the step by an external event, which may come before its turn (ANS-2, ANS-6)."""
 
 
 class ServiceSteps:
     """The strategy of steps that a service does."""
 
     def start(self, step: Step, start: Start) -> StepIn[UnderWay] | None:
-        """See `StepStrategy.start`."""
         key = start.key_for(step)
         if key is None:
             return None
@@ -116,7 +120,6 @@ class ServiceSteps:
         )
 
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
-        """See `StepStrategy.expire`."""
         if _is_overloaded(step, expiry.report):
             return _overloaded(step, expiry)
         is_counted = expiry.report.is_counted(step.counts.attempts)
@@ -126,26 +129,24 @@ class ServiceSteps:
         return _counted(step, expiry) if is_counted else _uncounted(step, expiry)
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
-        """See `StepStrategy.complete`; the service answers over its callback URL."""
+        """Complete the step: the service answered through its callback URL."""
         return external_events.complete_by_callback(step, result)
 
 
 class ExternalSteps:
-    """The strategy of steps that an event from outside completes (ANS-1)."""
+    """The strategy of steps that an external event completes (ANS-1)."""
 
     def start(self, step: Step, start: Start) -> StepIn[UnderWay]:
-        """See `StepStrategy.start`; there is no request."""
         token = start.token_for(step)
         return external_events.await_event(step, start.complete_by, callback_token=token)
 
     def expire(self, step: Step, expiry: Expiry) -> ExpiryOutcome:
-        """See `StepStrategy.expire`; a missing event always counts as a failure (ANS-2)."""
+        """Count a failure: a missing event always counts (ANS-2)."""
         after = external_events.expire_event(step, expiry.now)
         expired = _expired(step, AttemptReport(), is_counted=True)
         return ExpiryOutcome(after, (expired, *_consequence(after, after.cause)), is_counted=True)
 
     def complete(self, step: Step, result: Mapping[str, Any]) -> Step:
-        """See `StepStrategy.complete`."""
         return external_events.complete_by_event(step, result)
 
 
@@ -156,12 +157,11 @@ STRATEGIES: Mapping[StepKind, StepStrategy] = {
 
 
 def strategy_of(step: Step) -> StepStrategy:
-    """Return the strategy of the step's kind."""
     return STRATEGIES[step.rules.kind]
 
 
 def _counted(step: Step, expiry: Expiry) -> ExpiryOutcome:
-    """Count a failure; at its threshold the step cools down, or fails (SUP-3)."""
+    """Count a failure. At its threshold the step cools down, or fails (SUP-3)."""
     report, failures = expiry.report, step.counts.failures + 1
     cause = Cause(Code.TIMED_OUT, {"fault": report.fault or ""})
     delay = backoff.retry_pause(
@@ -178,7 +178,7 @@ def _counted(step: Step, expiry: Expiry) -> ExpiryOutcome:
 
 
 def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
-    """Count no failure; a step whose requests no agent begins is given up in the end (SUP-9)."""
+    """Count no failure. A step whose requests no agent begins is given up in the end (SUP-9)."""
     has_begun, unbegun = expiry.report.has_begun, _unbegun(step, expiry.report)
     expired = _expired(step, expiry.report, is_counted=False)
     if unbegun > step.counts.unbegun and unbegun >= expiry.max_unbegun:
@@ -193,7 +193,10 @@ def _uncounted(step: Step, expiry: Expiry) -> ExpiryOutcome:
 
 
 def _unbegun(step: Step, report: AttemptReport) -> int:
-    """Return how many requests in a row no agent has begun; an unknown one changes nothing."""
+    """Return the number of consecutive requests that no agent began.
+
+    If it is unknown whether the last request began, the number does not change.
+    """
     if report.has_begun:
         return 0
     return step.counts.unbegun + report.is_known
@@ -204,7 +207,7 @@ def _is_overloaded(step: Step, report: AttemptReport) -> bool:
 
 
 def _overloaded(step: Step, expiry: Expiry) -> ExpiryOutcome:
-    """Let the step wait again, uncounted and in doubt, since its agent is overloaded (SUP-3)."""
+    """Let the step wait again, uncounted and in doubt, because its agent is overloaded (SUP-3)."""
     expired = replace(_expired(step, expiry.report, is_counted=False), is_overloaded=True)
     if expiry.is_undo and isinstance(step.state, Running):
         return ExpiryOutcome(verbs.expire_in_undo(step, expiry.now), (expired,))
@@ -229,7 +232,7 @@ def _expired(step: Step, report: AttemptReport, *, is_counted: bool) -> AttemptE
 
 
 def _consequence(after: Step, cause: Cause | None) -> tuple[HistoryEvent, ...]:
-    """Return what else happened to an expired step: it cools down, or has failed."""
+    """Return the further events of an expired step that cools down or has failed."""
     is_given_up = isinstance(after.state, Failed | Skipped | UndoFailed)
     is_over = is_given_up or isinstance(after.wait, CoolingDown)
     return consequence_of(after, cause) if is_over and cause else ()

@@ -1,6 +1,6 @@
 """The decisions about a submission: record a new order, or compare it with the recorded one (SUB).
 
-The message has been read: the order, as it is recorded, comes with its digest and its keys.
+The message was decoded before. The order comes as it is recorded, with its digest and its keys.
 """
 
 # The pattern in an hour, 6 of 23: the first version of an order
@@ -21,16 +21,16 @@ from engine.domain.submitted_order import Order, Priority
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wishes:
-    """What the sender wishes for its order, beside what is ordered."""
+    """The sender's options for an order, beside its payload."""
 
     priority: Priority = Priority.NORMAL
     reply_to: str | None = None
-    """The queue that gets status notifications; None for none (SUB-5)."""
+    """The queue that gets status notifications, or None for no notifications (SUB-5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedSubmission:
-    """A message that changes nothing; the history of the recorded order keeps it once (SUB-3)."""
+    """A message that changes nothing. The history of the recorded order records it once (SUB-3)."""
 
     note_id: str
     event: SubmissionRefused
@@ -45,7 +45,7 @@ def submit(
 ) -> NextVersion:
     """Record the order with all its steps in one write, then wake a scheduler (SUB-2, SUB-6).
 
-    An order for a later time waits for a poll (SUB-9).
+    An order with a later start waits for a poll (SUB-9).
     """
     order = OrderAggregate(
         submitted=submitted,
@@ -66,7 +66,7 @@ def submit(
 def submit_again(
     existing: OrderAggregate, submitted: Order, payload: Payload, body: bytes
 ) -> RefusedSubmission | None:
-    """Refuse a message that would overwrite the order; None if it has the same content (SUB-3)."""
+    """Refuse a message that would overwrite the order, or return None for equal content (SUB-3)."""
     if is_same(existing.submitted, submitted, payload):
         return None
     digest = hashlib.sha256(body).hexdigest()[:16]
@@ -75,11 +75,9 @@ def submit_again(
 
 
 def is_same(recorded: Order, sent: Order, payload: Payload) -> bool:
-    """Whether the message has the content that was submitted for the recorded order.
-
-    The payload never changes, except for an erasure: then the message is compared after the same
-    erasure, so no digest of personal data is kept.
-    """
+    """Return whether the message has the content that was submitted for the recorded order."""
+    # Only an erasure changes the payload. Then the message is compared after the same erasure, so
+    # no digest of personal data is kept.
     is_erased = recorded.payload == payload.erased(recorded.payload)
     content = payload.erased(sent.payload) if is_erased else sent.payload
     # An operator may have changed the priority since, but not the digest.

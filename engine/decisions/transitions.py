@@ -1,4 +1,4 @@
-"""Decisions as values: the transition of one commit, a note, or no claim."""
+"""The results of decisions: the transition of one commit, a note, or no claim."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class HistoryEntry:
     actor: str
     events: tuple[HistoryEvent, ...]
     change_id: str = ""
-    """Unique to the attempted write, so that its commit is recognised after a lost answer."""
+    """A unique id of the attempted write. It identifies the commit after a lost answer."""
 
     @property
     def event(self) -> str:
@@ -40,13 +40,16 @@ class HistoryEntry:
 
     @property
     def detail(self) -> str:
-        """The events as a line of codes and values."""
+        """The events as one line of codes and values."""
         return line_of(self.events)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperatorEvent:
-    """A CloudEvent for the operators (ALR-1); `event_id` is the same however often it is sent."""
+    """A CloudEvent for the operators (ALR-1).
+
+    `event_id` stays the same however often the event is sent.
+    """
 
     event_id: str
     type: str
@@ -57,28 +60,30 @@ class OperatorEvent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Transition:
-    """The new state, rows and messages of one commit: all rows in one conditional transaction."""
+    """The new state, rows and messages of one commit.
+
+    All rows are written in one conditional transaction.
+    """
 
     before: OrderAggregate | None
-    """None when the order is recorded for the first time (SUB-2)."""
+    """None if the order is recorded for the first time (SUB-2)."""
     after: OrderAggregate
     entry: HistoryEntry
     messages: tuple[BusMessage, ...] = ()
-    """The messages to send after the commit; the work to be done is in the state."""
+    """The messages to send after the commit. The state has the work to be done."""
 
     def identified(self, change_id: str) -> "Transition":
-        """Return the transition with the id by which its commit is recognised."""
+        """Return the transition with the id that identifies its commit."""
         return replace(self, entry=replace(self.entry, change_id=change_id))
 
     def changed_steps(self) -> tuple[Step, ...]:
-        """Return the steps that differ from before."""
         before = self.before.steps if self.before else ()
         return tuple(step for step in self.after.steps if step not in before)
 
     def seconds(self, *now: type[State]) -> dict[str, float]:
-        """Return the duration of each attempt that ended in one of these states, by step.
+        """Return the seconds of each attempt that ended in one of these states, by step.
 
-        How long an answer from outside took is no measure of the system, and is left out.
+        Waits for external events are left out, because they do not measure the system.
         """
         ended = {step.name for step in self.after.steps if isinstance(step.state, now)}
         running_before = self.before.in_state(AtWork) if self.before else ()
@@ -90,16 +95,16 @@ class Transition:
 
     @property
     def ended(self) -> OrderProcessed | OrderEnded | None:
-        """The end of the order; None if it did not end by this transition."""
+        """The end of the order, or None if the order did not end by this transition."""
         ends = (
             event for event in self.entry.events if isinstance(event, OrderProcessed | OrderEnded)
         )
         return next(ends, None)
 
     def work_items(self) -> tuple[list[str], dict[str, IndexRow]]:
-        """Return the row keys of the work items that are met, and the present ones by row key.
+        """Return the row keys of the finished work items, and the present items by row key.
 
-        Nothing is due for an order that is over; its one row lists it.
+        No work is due for an order that is over. Its only row lists it.
         """
         written = self.before.derived.work_items if self.before else ()
         pending = lists.index_rows(self.after, self.after.derived.work_items)
@@ -107,7 +112,10 @@ class Transition:
 
 
 def transition_of(next_version: NextVersion, actor: str, at: datetime | None = None) -> Transition:
-    """Return the transition by this actor; its time is that of the order, if not given."""
+    """Return the transition by this actor.
+
+    The default time is the time of the order's last change.
+    """
     return Transition(
         before=next_version.before,
         after=next_version.after,
@@ -120,10 +128,10 @@ def transition_of(next_version: NextVersion, actor: str, at: datetime | None = N
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """A history entry that changes no state, such as that of a late reply (SCH-6)."""
+    """A history entry that changes no state, such as the record of a late reply (SCH-6)."""
 
     note_id: str
-    """The id of the event: the same event seen twice is recorded once."""
+    """The id of the event. The same event is recorded once."""
     order_id: str
     version: int
     entry: HistoryEntry
@@ -132,26 +140,27 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class NotClaimed:
-    """A claim that was refused; nothing is written."""
+    """A refused claim. Nothing is written."""
 
     why: NotClaimable
 
 
 OPERATOR = "operator/"
-"""The beginning of the actor of an operator's entries; the name follows."""
+"""The prefix of the actor in operators' entries. The name follows."""
 
 
 def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | None:
-    """Return the row that lists what an operator did to an order; None for any other entry."""
+    """Return the row that lists an operator's action on an order, or None for any other entry."""
     if not entry.actor.startswith(OPERATOR):
         return None
     return _acted(f"{newest_first(entry.at)}|{order_id}|{version}", order_id, entry)
 
 
 def acted_on_all(since: datetime, entry: HistoryEntry) -> IndexRow:
-    """Return the row that lists what an operator did to all orders, the same from `since` on.
+    """Return the row that lists an operator's action on all orders.
 
-    So an act of many calls is listed once for each such time.
+    The row is the same for every call with the same `since`, so an action of many calls is listed
+    once.
     """
     who = digest_of([entry.actor, entry.event, entry.detail])
     return _acted(f"{newest_first(since)}|all|{who}", "", entry)
@@ -172,8 +181,8 @@ Decision = Transition | Note | NotClaimed | None
 
 
 def amendment(before: OrderAggregate, after: OrderAggregate, entry: HistoryEntry) -> Transition:
-    """Return the transition of an order's records that moves nothing of it, such as an erasure.
+    """Return the transition of changed records that moves no state, such as an erasure.
 
-    The order keeps its last transition, its age and its place in every list, and wakes nobody.
+    The order keeps its last transition, its age and its place in every list. No scheduler is woken.
     """
     return Transition(before=before, after=amended(before, after), entry=entry)

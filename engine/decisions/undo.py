@@ -1,7 +1,7 @@
-"""The decision to undo an order because a step failed, or it is late (UND-1, SCH-17).
+"""The decision to undo an order because a step failed or the order is late (UND-1, SCH-17).
 
-It rewrites all steps, so the supervisor does not make it: it leaves the failed step to a scheduler,
-whose claim comes here (SUP-6).
+The decision changes all steps, so the supervisor does not make it. The supervisor leaves the failed
+step to a scheduler, whose claim calls this module (SUP-6).
 """
 
 # The pattern in an hour, 21 of 23: the undo
@@ -21,12 +21,15 @@ from engine.features.external_events.steps import cancel_requests
 
 
 def after_failure(draft: Draft) -> NextVersion:
-    """Start no more steps (SCH-12): agents answer or expire, then the order ends or is undone."""
+    """Start no more steps (SCH-12).
+
+    Agents reply, or their attempts expire. Then the order ends or is undone.
+    """
     return draft.commit() if draft.order.has_any(AtWork) else end_or_undo(draft)
 
 
 def end_or_undo(draft: Draft) -> NextVersion:
-    """End an order on which no agent works, or undo it if a step or its deadline asks for that."""
+    """End an order on which no agent works, or undo it if its rules require that."""
     if step := asks_for_undo(draft.order):
         requested = UndoRequested(step=step.name, cause=step.state.cause)
         return _undo(draft, requested, step_failed(step.name, step.state.cause))

@@ -1,1 +1,1 @@
-"""What a deployment declares: its workflows, agents, services and credentials."""
+"""The declarations of a deployment: its workflows, agents, services and credentials."""

@@ -1,4 +1,7 @@
-"""Operations that are functions of the business, for services that have a library of their own."""
+"""Activities: operations that are functions of the business and not called over HTTP.
+
+They are for services that have a client library.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,23 +19,26 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """One call of a function."""
+    """The arguments of one call of an activity."""
 
     key: str
     """The idempotency key, which is the same in every attempt (AGT-3)."""
     order_id: str
     step: str
     seconds_left: float
-    """How long the function has from its beginning on; then its answer counts no more."""
+    """Seconds until the answer of the function no longer counts, measured from its start."""
     callback_url: str | None = field(default=None, repr=False)
-    """The link over which the service can answer later, without a key of the app."""
+    """The address at which the service can answer later without a key of the app."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    """In an undo, the kept answer of what is to be undone: empty if there was none."""
+    """In an undo, the kept answer of the step. It is empty if there was none."""
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The settings that the agent declares for its functions, by name; some may be secrets."""
+    """The settings that the agent declares for its functions, by name. Some may be secrets."""
 
     def kept(self, model: type[M]) -> M:
-        """Return the kept answer of what is to be undone; raises `InvalidError`."""
+        """Return the kept answer of the step that is undone.
+
+        Raises `InvalidError` if the answer does not fit the model.
+        """
         try:
             return read_as(model, self.result, extra="ignore")
         except ValidationError as error:
@@ -40,21 +46,21 @@ class Call:
 
 
 class NonRetryable(Exception):  # noqa: N818 - what the service said
-    """The service refused for good; operators read the reason.
+    """The service refused, and no retry can help. Operators see the reason.
 
-    A reason that is no text is shown as one: a refusal stays a refusal.
+    A reason that is not a text is converted to one.
     """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
+        # Whatever its reason is, a refusal stays a refusal.
         self.reason = str(reason)
 
 
 class Retryable(Exception):  # noqa: N818 - what the service said
     """The call failed in a way that may pass.
 
-    With `after`, the service asks to be left alone for so long. Raises TypeError for one that is no
-    `timedelta`.
+    `after` is the pause that the service requests. Raises `TypeError` if it is not a `timedelta`.
     """
 
     def __init__(self, after: timedelta | None = None, *, reason: str = "try again") -> None:
@@ -63,11 +69,13 @@ class Retryable(Exception):  # noqa: N818 - what the service said
 
 
 class DeferredResult(Exception):  # noqa: N818 - what the service said
-    """The service has accepted the call; the agent calls it again later, with the same key.
+    """The service accepted the call and finishes the work later.
 
-    Without a time the service calls back over `Call.callback_url`. The agent calls again only if no
-    callback came in the agent's `answer_within`, or else in the time of the attempt. Raises
-    TypeError for a time that is no `timedelta`.
+    After the time `after`, the agent calls it again with the same key. Without `after`, the service
+    calls back at `Call.callback_url`. The agent then calls again only if no callback came within
+    the agent's `answer_within`, or, if that is not set, within the time of the attempt.
+
+    Raises `TypeError` if `after` is not a `timedelta`.
     """
 
     def __init__(self, after: timedelta | None = None, *, reason: str = "accepted") -> None:
@@ -83,15 +91,16 @@ def _checked(after: timedelta | None) -> timedelta | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActivityFunction:
-    """An operation that is a function."""
+    """An operation that is a function of the business."""
 
     name: str
-    """The function by its module and name, for the log."""
+    """The module and the name of the function, for the log."""
     read: Callable[[Mapping[str, Any]], Any]
-    """Makes what is asked from the content of a request; raises `InvalidError`."""
+    """Makes the argument of the function from the content of a request. Raises `InvalidError`."""
     work: Callable[[Call, Any], Any]
-    """Does it; raises `NonRetryable`, `Retryable`, `DeferredResult`, or anything else."""
+    """The function. It raises `NonRetryable`, `Retryable`, `DeferredResult` or any other error."""
     write: Callable[[Any], Mapping[str, Any]]
-    """Makes the result from what `work` returned; raises TypeError if that is something else."""
+    """Makes the result from the return value of `work`. Raises `TypeError` if the value has another
+    type."""
     in_thread: bool
-    """Whether `work` is a plain function, which may wait; else it returns an awaitable."""
+    """Whether `work` is a plain function, which may block. Otherwise it returns an awaitable."""

@@ -23,16 +23,19 @@ from engine.domain.steps import Step, StepRules
 from engine.domain.submitted_order import EXTERNAL_PARTY
 
 MAX_PAYLOAD = 32 * 1024
-"""The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
+"""Maximum length of the payload as compact JSON, in UTF-16 units. One property of a table row can
+hold it."""
 
 
 HIDDEN = "hidden"
-"""The text in place of personal data that is there, and not shown."""
+"""The text in place of personal data that exists but is not shown."""
 
+# A row key can hold them, even if each character has to be escaped.
 MAX_KEY = 50
-"""How many characters a key can have: a row key holds them, even if each has to be escaped."""
+"""Maximum number of characters of a business key."""
+# Each key is a row in the transaction that records the order.
 MAX_KEYS = 10
-"""How many keys an order can have: each is a row of the transaction that records the order."""
+"""Maximum number of business keys of an order."""
 
 
 NO_DEFAULTS = StepDefaults()
@@ -40,34 +43,33 @@ NO_DEFAULTS = StepDefaults()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payload:
-    """The business's functions on a payload, a JSON object.
+    """The business's functions on a payload, which is a JSON object.
 
-    `check` gets new submissions. The others get recorded payloads, even of another version, so they
-    may not raise.
+    `check` gets new submissions. The other functions get recorded payloads, possibly of another
+    version, so they must not raise.
     """
 
     check: Callable[[Mapping[str, Any]], None]
-    """Raises `InvalidError` with all faults.
-
-    Raises `UnknownNameError` if a newer version of the app may accept the payload.
-    """
+    """Raises `InvalidError` with all faults. Raises `UnknownNameError` if a newer version of the
+    app may accept the payload."""
     erased: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    """Returns the payload without personal data; an erased one is returned unchanged."""
+    """Returns the payload without personal data. An erased payload is returned unchanged."""
     personal: Callable[[Mapping[str, Any]], Iterable[str]]
-    """Returns the values that no log and no history may show."""
+    """Returns the values that must not appear in any log or history."""
     belongs_to: Callable[[Mapping[str, Any], str], bool]
-    """Returns whether the order belongs to the person whom an operator looks for."""
+    """Returns whether the order belongs to the person whom an operator searches for."""
     keys: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
-    """Returns the values by which the business names the order; they are never personal."""
+    """Returns the business keys of the order. They are never personal."""
     text: Callable[[Mapping[str, Any]], str] = canonical_text
-    """Returns a text that payloads of the same content have in common, erased ones too."""
+    """Returns a text that is the same for payloads with the same content, including erased
+    payloads."""
 
     def hidden(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the payload as operators see it: personal data is hidden, unless it is erased."""
+        """Return the payload as operators see it, with personal data hidden unless it is erased."""
         return dict(_hidden(payload, self.erased(payload)))
 
     def accept(self, payload: Mapping[str, Any]) -> None:
-        """Raise `InvalidError`, as `check` does, if no new order may have this payload."""
+        """Raise `InvalidError` if no new order may have this payload (see `check`)."""
         errors = []
         for check in (self._check_rows, self.check):
             try:
@@ -78,7 +80,6 @@ class Payload:
             raise as_one(errors)
 
     def distinct_keys(self, payload: Mapping[str, Any]) -> list[str]:
-        """Return the keys of an order, each once."""
         return list(dict.fromkeys(self.keys(payload)))
 
     def _check_rows(self, payload: Mapping[str, Any]) -> None:
@@ -108,7 +109,7 @@ class Payload:
 
 
 def _hidden(value: Any, erased: Any) -> Any:
-    """Return the value with `HIDDEN` in place of all that an erasure would change."""
+    """Return the value with `HIDDEN` in place of everything that an erasure would change."""
     if isinstance(value, Mapping) and isinstance(erased, Mapping):
         return {name: _hidden(value.get(name), member) for name, member in erased.items()}
     if isinstance(value, list) and isinstance(erased, list) and len(value) == len(erased):
@@ -117,67 +118,70 @@ def _hidden(value: Any, erased: Any) -> Any:
 
 
 PASSING = (408, 425, 429)
-"""Statuses by which a service, or a gateway before it, asks for another call later."""
+"""Statuses by which a service, or a gateway before it, requests another call later."""
 
 
 REFERENCE = "{reference}"
-"""The text of an example that is another one for each call."""
+"""The text in an example that is replaced by a different reference in each call."""
 READ = "a value that its functions read"
-"""What the settings hold that the functions of an agent read."""
+"""The meaning of the settings that an agent's functions read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentDefinition:
-    """One agent, from which its queues, settings and simulated service follow (AGT-1)."""
+    """One agent. Its queues, settings and simulated service follow from this definition (AGT-1)."""
 
     name: str
     offers: str
-    """Its capability; of several agents that share it, the first one is preferred (AGT-10)."""
+    """The capability of the agent. If several agents share it, the first one is preferred
+    (AGT-10)."""
     address: str
-    """The setting that holds the address of its service; empty if all operations are functions."""
+    """The setting with the address of the service, or empty if all operations are functions."""
     optional: bool = False
-    """Whether the app runs without the agent if that setting is empty."""
+    """Whether the app runs without the agent if the address setting is empty."""
     calls_in_flight: int = 100
-    """How many concurrent calls its service takes, from all instances together.
-
-    A setting can replace this number.
-    """
+    """The number of concurrent calls that the service accepts from all instances together. A
+    setting can override it."""
     refusals: tuple[int, ...] = ()
-    """The statuses of a final refusal, besides 422, such as 402 for a declined card."""
+    """The statuses of a final refusal in addition to 422, for example 402 for a declined card."""
     provider: str | None = None
-    """The provider whose services share idempotency keys; None if this service shares none."""
+    """The provider whose services share idempotency keys, or None if this service shares none."""
     answer_within: timedelta | None = None
-    """How long the service may take for what it answered with 202; None if it never does so."""
+    """The time in which the service finishes the work that it accepted with 202, or None if it
+    never answers 202."""
     calls_back: bool = False
-    """Whether the service answers over its link (ANS-6) what it answered with 202 and no time."""
+    """Whether the service uses the callback URL (ANS-6) if it answered 202 without a time."""
     remembers_refusals: bool = False
-    """Whether the service repeats a refusal for its idempotency key, whatever has changed since."""
+    """Whether the service repeats a refusal for the same idempotency key, whatever has changed
+    since."""
     keys_last: timedelta | None = None
-    """How long the service remembers an idempotency key; None for longer than any order takes."""
+    """How long the service remembers an idempotency key, or None for longer than any order
+    takes."""
     refusal: str = "refused"
-    """The reason of its simulated service for a refusal."""
+    """The reason for a refusal by the simulated service."""
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    """By operation an example of its service's answer, which the simulated service gives."""
+    """For each operation, an example of the service's answer. The simulated service returns it."""
     form: Form = field(default_factory=Form, hash=False)
-    """The form of the calls to its service."""
     auth: Auth | None = None
-    """How its service is shown who calls.
-
-    None for a token of the app's identity if a setting names its scope, and nothing else.
-    """
+    """The authentication of the calls. With None, calls have a token of the app's identity if a
+    setting has its scope. Otherwise they have no credentials."""
     code: Mapping[str, ActivityFunction] = field(default_factory=dict, hash=False)
-    """Its operations that are functions of the business, and not called over HTTP."""
+    """The operations that are functions of the business and are not called over HTTP."""
     reads: tuple[str, ...] = ()
-    """The settings that these functions read; any may be a secret."""
+    """The settings that these functions read. Any of them may be a secret."""
 
     @property
     def place(self) -> str:
-        """The place of its faults."""
+        """The place that faults of this agent name."""
         return f"agent {self.name}"
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """All settings that the agent reads; an optional agent that has no address reads none."""
+        """All settings that the agent reads.
+
+        An optional agent may be switched off by an empty address, so none of its settings is
+        required.
+        """
         address = Setting(name=self.address, meaning=f"the address of the {self.name} service")
         others = (*self.auth_settings, *self.code_settings)
         named = (address, *others) if self.address else others
@@ -188,12 +192,10 @@ class AgentDefinition:
 
     @property
     def code_settings(self) -> tuple[Setting, ...]:
-        """The settings that its functions read."""
         return tuple(Setting(name=name, secret=True, meaning=READ) for name in self.reads)
 
     @property
     def auth_settings(self) -> tuple[Setting, ...]:
-        """The settings by which a call over HTTP shows who calls."""
         if self.auth is not None:
             return self.auth.settings(self.address)
         if not self.address:
@@ -202,7 +204,7 @@ class AgentDefinition:
         return (Setting(name=name, required=False, meaning=OAUTH_SCOPE),)
 
     def __post_init__(self) -> None:
-        """Raise `DeclarationError` for statuses that are no refusal, or that may pass."""
+        """Raise `DeclarationError` for a status that is not a refusal, or that may pass."""
         faults = [
             Fault(FaultCode.NOT_A_REFUSAL, self.place, status=status, excluded=PASSING)
             for status in self.refusals
@@ -217,22 +219,22 @@ class Sample:
     """A sample order for people who try out the app with simulated services."""
 
     payload: Mapping[str, Any]
-    """The fields that only the business understands, without data of a real person."""
+    """The fields that only the business understands. They contain no data of a real person."""
     workflow: str | None = None
-    """The name of its workflow; None for the default one."""
+    """The name of the workflow, or None for the default workflow."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EndpointDefinition:
-    """The calls by which orders of one workflow are placed, followed and cancelled over HTTP."""
+    """The HTTP endpoint at which orders of one workflow are placed, followed and cancelled."""
 
     workflow: str
     content: type[BaseModel]
-    """The model of what is sent: the payload."""
+    """The model of the request body, which is the payload."""
     open: bool
-    """Whether everybody may call it; otherwise only operators may."""
+    """Whether everybody may call the endpoint. Otherwise only operators may."""
     cancel_until: str | None = None
-    """The step until whose begin customers may cancel an order; None if they never may."""
+    """Customers may cancel an order until this step starts. With None they can never cancel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -244,25 +246,23 @@ class Application:
     default_workflow: str
     """The workflow of a submission that names none."""
     agents: Sequence[AgentDefinition]
-    """The agents that carry out the steps."""
     payload: Payload
     endpoints: Sequence[EndpointDefinition] = ()
-    """One endpoint for each workflow that has one; all versions of it share the endpoint."""
+    """The endpoints, at most one for each workflow. All versions of a workflow share its
+    endpoint."""
     sample: Sample | None = None
     greeting: str = ""
-    """What a person who has just started the app may do first; `{url}` stands for its address."""
+    """A first suggestion for a person who has just started the app. `{url}` stands for the app's
+    address."""
     fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(
         default_factory=dict
     )
-    """The marks of a request by which faults of a simulated service can be chosen.
-
-    Each function returns the values of its mark in a request's content. They get any request, so
-    they may not raise. Faults can also be chosen by order and by action.
-    """
+    """The marks of a request by which faults of a simulated service can be selected. Each function
+    returns the values of its mark in the content of a request. The functions get any request, so
+    they must not raise. Faults can also be selected by order and by action."""
 
     @property
     def waits_for_events(self) -> bool:
-        """Whether a workflow waits for answers from outside (ANS-1)."""
         return any(workflow.waits_for_events for workflow in self.workflows.all)
 
     def check(
@@ -274,7 +274,7 @@ class Application:
     ) -> None:
         """Raise `DeclarationError` with every fault, given the agents of this deployment.
 
-        `reply_margin` is how long before the complete-by time an agent stops (AGT-4).
+        `reply_margin` is the time before the complete-by time at which an agent stops (AGT-4).
         """
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         for workflow in self.workflows.all:
@@ -331,7 +331,10 @@ class Application:
 
 
 def _faults_of(agents: Sequence[AgentDefinition]) -> Iterator[Fault]:
-    """Yield the faults of agents, whose names are parts of row keys, queues and functions."""
+    """Yield the faults of agents.
+
+    The names of agents are parts of row keys, queues and functions.
+    """
     for agent in agents:
         faults = chain(
             _faults_of_names(agent),
@@ -359,7 +362,7 @@ def _faults_of_names(agent: AgentDefinition) -> Iterator[Fault]:
 
 
 def _faults_of_calls(agent: AgentDefinition) -> Iterator[Fault]:
-    """Yield the faults in number and form of the agent's calls, and in how it shows who calls."""
+    """Yield the faults in the number, the form and the authentication of the agent's calls."""
     if agent.calls_in_flight < 1:
         yield Fault(FaultCode.NOT_POSITIVE, field="calls_in_flight", value=agent.calls_in_flight)
     yield from agent.form.faults()
@@ -378,15 +381,14 @@ def _faults_of_calls(agent: AgentDefinition) -> Iterator[Fault]:
 
 
 def is_simulated(agent: str, address: str) -> bool:
-    """Whether the address leads to the simulated service of the agent.
+    """Return whether the address is the agent's simulated service.
 
-    Such a service is called in the form that the agent declares, and is shown nothing.
+    A simulated service is called in the form that the agent declares, but without credentials.
     """
     return address.rstrip("/").endswith(f"/simulator/{agent}")
 
 
 def _faults_of_times(agent: AgentDefinition) -> Iterator[Fault]:
-    """Yield the faults of the times that an agent declares of its service."""
     for name in ("answer_within", "keys_last"):
         time = getattr(agent, name)
         if time is not None and time <= timedelta():
@@ -426,7 +428,7 @@ def _outlasting_keys(steps: Sequence[Step], agents: Sequence[AgentDefinition]) -
 
 
 def _longest_attempts(rules: StepRules) -> timedelta:
-    """Return how long the attempts up to the threshold take at most, with the pauses between."""
+    """Return the longest duration of all attempts up to the threshold, including their pauses."""
     timeout, longest = rules.timeout, rules.max_retry_pause
     pauses = (
         backoff.longest_retry_pause(failures, timeout=timeout, longest=longest)
@@ -449,7 +451,7 @@ def _without_time(steps: Sequence[Step], reply_margin: timedelta) -> Iterator[Fa
 
 
 def offers_of(agents: Sequence[AgentDefinition]) -> Mapping[str, Sequence[str]]:
-    """Return the agents that offer each capability, the preferred first."""
+    """Return the agents that offer each capability. The preferred agent is first."""
     offers: dict[str, list[str]] = {}
     for agent in agents:
         offers.setdefault(agent.offers, []).append(agent.name)

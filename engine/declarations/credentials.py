@@ -1,4 +1,4 @@
-"""How a service is shown who calls: data only, since the secrets are settings."""
+"""The credentials for a service, as data. The secrets themselves are settings."""
 
 import re
 from collections.abc import Iterator
@@ -8,9 +8,10 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import HEADER, HEADER_VALUE
 
 SCOPE = "_SCOPE"
-"""The suffix that turns the name of an agent's address setting into that of its token scope."""
+"""The suffix that makes the name of the token scope setting from the name of the address
+setting."""
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
-"""The name of a setting, which is one of the environment."""
+"""The name of a setting, which is an environment variable."""
 
 # What a setting holds, as messages about it say.
 KEY = "the key of the service"
@@ -27,11 +28,11 @@ class Setting:
 
     name: str
     required: bool = True
-    """Whether the app does not start without it."""
+    """Whether the app does not start without the setting."""
     secret: bool = False
-    """Whether nobody may see its value: on Azure it is a reference to a Key Vault."""
+    """Whether the value is a secret. On Azure such a setting is a reference to a Key Vault."""
     meaning: str
-    """What it holds, such as `the key of the service`."""
+    """The content of the setting, such as `the key of the service`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,18 @@ class ApiKey:
     """The setting with the key."""
     header: str = "Authorization"
     prefix: str = ""
-    """What stands before the key, such as `Bearer ` with its space."""
+    """The text before the key, such as `Bearer ` with its space."""
 
     def settings(self, address: str) -> tuple[Setting, ...]:
-        """Return the settings that hold it, beside the one with the service's address."""
+        """Return the settings that contain the credential.
+
+        `address` is the setting with the service's address.
+        """
         del address
         return (Setting(name=self.setting, secret=True, meaning=KEY),)
 
     def faults(self) -> Iterator[Fault]:
-        """Yield what no call could show."""
+        """Yield the faults that would make every call invalid."""
         if not HEADER.fullmatch(self.header):
             yield Fault(
                 FaultCode.PATTERN_MISMATCH,
@@ -67,17 +71,16 @@ class EntraToken:
     """A token of the app's identity for a scope, such as `api://<app id>/.default`."""
 
     scope: str | None = None
-    """The setting with the scope; None for that of the address and `_SCOPE`."""
+    """The setting with the scope. None for the name of the address setting plus `_SCOPE`."""
     _: KW_ONLY
     renew_on_403: bool = False
-    """Whether the service answers 403, and not 401, to a token that was withdrawn."""
+    """Whether the service answers 403 instead of 401 to a token that was withdrawn."""
 
     def settings(self, address: str) -> tuple[Setting, ...]:
-        """Return the settings that hold it, beside the one with the service's address."""
         return (Setting(name=self.scope or address + SCOPE, meaning=OAUTH_SCOPE),)
 
     def faults(self) -> Iterator[Fault]:
-        """Yield nothing: its setting is checked with all others."""
+        """Yield nothing. The setting is checked with all others."""
         yield from ()
 
 
@@ -86,21 +89,20 @@ class ClientCredentials:
     """A token of an OAuth server, by client credentials (RFC 6749, 4.4)."""
 
     token_url: str
-    """The setting with the address that gives out tokens."""
+    """The setting with the address that issues tokens."""
     client_id: str
     """The setting with the id of the client."""
     secret: str
     """The setting with the secret of the client."""
     _: KW_ONLY
     scope: str | None = None
-    """The setting with the scope; None if the server wants none."""
+    """The setting with the scope, or None if the server needs none."""
     in_body: bool = False
-    """Whether the server wants id and secret in the body, and not as HTTP Basic (2.3.1)."""
+    """Whether the server expects id and secret in the body instead of HTTP Basic (2.3.1)."""
     renew_on_403: bool = False
-    """Whether the service answers 403, and not 401, to a token that was withdrawn."""
+    """Whether the service answers 403 instead of 401 to a token that was withdrawn."""
 
     def settings(self, address: str) -> tuple[Setting, ...]:
-        """Return the settings that hold it, beside the one with the service's address."""
         del address
         named = [
             Setting(name=self.token_url, meaning=OAUTH_SERVER),
@@ -112,24 +114,23 @@ class ClientCredentials:
         return tuple(named)
 
     def faults(self) -> Iterator[Fault]:
-        """Yield nothing: its settings are checked with all others."""
+        """Yield nothing. The settings are checked with all others."""
         yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """A certificate with its key, which every connection to the service shows (mutual TLS)."""
+    """A certificate with its key, which every connection to the service presents (mutual TLS)."""
 
     setting: str
     """The setting with both as PEM text, or with the path of such a file."""
 
     def settings(self, address: str) -> tuple[Setting, ...]:
-        """Return the settings that hold it, beside the one with the service's address."""
         del address
         return (Setting(name=self.setting, secret=True, meaning=CERTIFICATE),)
 
     def faults(self) -> Iterator[Fault]:
-        """Yield nothing: its setting is checked with all others."""
+        """Yield nothing. The setting is checked with all others."""
         yield from ()
 
 

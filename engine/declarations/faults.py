@@ -1,4 +1,4 @@
-"""What is wrong with declarations and settings when the app starts, as codes with facts."""
+"""The faults of declarations and settings at the start of the app, as codes with facts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,18 @@ from typing import ClassVar, Self
 from engine.domain.errors import AppError
 
 Fact = str | int | float | timedelta | tuple[str | int, ...] | None
-"""A value that the text of a fault contains; None for the type of something that declares none."""
+"""A value that the text of a fault contains. None means that no type is declared."""
 
 
 class FaultCode(StrEnum):
-    """What is wrong: a code, and the names of its facts; `engine.words.faults` has the words."""
+    """The codes of faults, each with the names of its facts.
+
+    `engine.words.faults` makes the texts.
+    """
 
     facts: tuple[str, ...]
 
     def __new__(cls, value: str, facts: tuple[str, ...]) -> Self:
-        """Make a code from its row of the table."""
         code = str.__new__(cls, value)
         code._value_ = value
         code.facts = facts
@@ -157,14 +159,14 @@ class FaultCode(StrEnum):
 
 @dataclass(frozen=True, init=False)
 class Fault:
-    """One fault: its code, where it is, and the facts that the code names."""
+    """One fault: its code, its place, and the facts that the code names."""
 
     code: FaultCode
     place: str
-    """The place, such as `trip version 1: step hotel` or a setting; empty for the whole app."""
+    """The place, such as `trip version 1: step hotel` or a setting, or empty for the whole app."""
     facts: Mapping[str, Fact] = field(hash=False)
     nearest: str | None = field(default=None, compare=False)
-    """The name that its author may have meant; None if none is like it."""
+    """The known name that the author may have meant, or None if none is similar."""
 
     def __init__(self, code: FaultCode, place: str = "", /, **facts: Fact) -> None:
         if facts.keys() != set(code.facts):
@@ -174,23 +176,23 @@ class Fault:
         object.__setattr__(self, "facts", facts)
 
     def within(self, place: str) -> "Fault":
-        """Return the fault with its place inside another one."""
         inside = Fault(self.code, f"{place}: {self.place}" if self.place else place, **self.facts)
         object.__setattr__(inside, "nearest", self.nearest)
         return inside
 
     def like(self, name: str, known: Iterable[str]) -> "Fault":
-        """Return the fault with the known name that is most like the one in it, if any is."""
+        """Return the fault with the known name that is most similar to `name`, if there is one."""
         found = Fault(self.code, self.place, **self.facts)
         object.__setattr__(found, "nearest", next(iter(get_close_matches(name, known)), None))
         return found
 
 
 class StartUpError(AppError):
-    """The app cannot start; `faults` lists every fault, never only the first."""
+    """The app cannot start. `faults` lists every fault, and not only the first."""
 
     describe: ClassVar[Callable[["StartUpError"], str]]
-    """Returns the text of an error; `engine.words.faults` puts it into words."""
+    """Returns the text of an error. `engine.words.faults` sets the function that makes the
+    words."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__()

@@ -9,21 +9,22 @@ from engine.declarations.faults import Fault, FaultCode
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
 WITHOUT_BODY = ("DELETE", "GET")
-"""The methods whose calls have no body: what they say stands in their path."""
+"""The methods of calls without a body. Their values are in the path."""
 
 FIELD = re.compile(r"\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\}", re.ASCII)
-"""A field in a path: `{orderId}`, `{step}`, `{key}`, or one of the request, as `{result.id}`."""
+"""A field in a path: `{orderId}`, `{step}`, `{key}`, or a field of the request such as
+`{result.id}`."""
 _LITERAL = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 _PART = f"(?:{_LITERAL}|{FIELD.pattern})"
 PATH = re.compile(rf"(?:/{_PART}+)+/?(?:\?(?:{_PART}|[/?])*)?", re.ASCII)
-"""A path below the address of a service, and perhaps a query."""
+"""A path below the address of a service, with an optional query."""
 UP = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|$)", re.IGNORECASE)
-"""A part of a path that leads to another resource than its text says."""
+"""A part of a path (`.` or `..`) that leads to another resource than the path shows."""
 
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 """The name of a header (RFC 9110, 5.1)."""
 HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,8000}[\x21-\x7e])?")
-"""What a header can say to any service: printable ASCII that does not begin or end with a space."""
+"""A header value that every service accepts: printable ASCII without a space at either end."""
 NOT_DECLARED = {
     "authorization",
     "connection",
@@ -33,50 +34,46 @@ NOT_DECLARED = {
     "proxy-authorization",
     "transfer-encoding",
 }
-"""Headers that are no part of a declaration: HTTP's own, and those with secrets."""
+"""Headers that cannot be declared: the headers of HTTP itself, and headers with secrets."""
 
 
 class Body(StrEnum):
-    """What a call says in its body."""
+    """The content of a call's body."""
 
     ENVELOPE = "envelope"
     """`{"orderId", "step", "order"}`, where `order` is the content of the request."""
     CONTENT = "content"
-    """The content of the request itself."""
+    """The content of the request alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperationRoute:
-    """Where an operation is called."""
+    """The method and the path of an operation."""
 
     method: str = "POST"
     path: str | None = None
-    """The path below the address of the service; None for `/<operation>`.
-
-    Its fields, such as `{orderId}`, are filled in from the request, and percent-encoded.
-    """
+    """The path below the address of the service, or None for `/<operation>`. Its fields, such as
+    `{orderId}`, are filled from the request and percent-encoded."""
     answer_may_be_empty: bool = False
-    """Whether a call is done if its answer has no content; else it has a JSON object."""
+    """Whether an answer without content completes the call. Otherwise the answer must be a JSON
+    object."""
 
     @property
     def fields(self) -> Sequence[str]:
-        """The fields of the path, in their order."""
         return FIELD.findall(self.path or "")
 
     @property
     def has_body(self) -> bool:
-        """Whether the call says something in its body."""
         return self.method not in WITHOUT_BODY
 
     def leads_to(self, operation: str, path: str) -> bool:
-        """Whether this encoded path, without a query, is one of the operation's."""
+        """Return whether this encoded path without a query belongs to the operation."""
         template = (self.path or f"/{operation}").partition("?")[0]
         parts = re.split(FIELD.pattern, template)  # every second one is the name of a field
         literals = map(re.escape, parts[::2])
         return re.fullmatch("[^/]+".join(literals), path) is not None
 
     def faults(self) -> Iterator[Fault]:
-        """Yield what no call could follow."""
         if self.method not in METHODS:
             yield Fault(FaultCode.METHOD_UNKNOWN, method=self.method, methods=METHODS)
         if self.path is None:
@@ -87,22 +84,23 @@ class OperationRoute:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """The form of all calls to a service; the default is for one that is built for this app."""
+    """The form of all calls to a service.
+
+    The default suits a service that was built for this app.
+    """
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers of every call, without secrets."""
+    """The headers of every call. They contain no secrets."""
     key_header: str = "Idempotency-Key"
     """The header with the idempotency key (AGT-3)."""
     body: Body = Body.ENVELOPE
     routes: Mapping[str, OperationRoute] = field(default_factory=dict)
-    """Where each operation is called, if that is not `POST /<operation>`."""
+    """The route of each operation that is not `POST /<operation>`."""
 
     def route(self, operation: str) -> OperationRoute:
-        """Return where the operation is called."""
         return self.routes.get(operation, OperationRoute())
 
     def faults(self) -> Iterator[Fault]:
-        """Yield every fault of the declaration."""
         for name, value in self.headers.items():
             faults = _header_faults(name, value, self.key_header)
             yield from (fault.within("headers") for fault in faults)

@@ -1,4 +1,4 @@
-"""A workflow: the business logic as data, apart from the scheduler that runs it."""
+"""A workflow: the business logic as data, independent of the scheduler that runs it."""
 
 import re
 from collections import Counter
@@ -17,48 +17,48 @@ from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import MAX_RETRY_PAUSE, Step, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import OnFailure, Order
 
+# The function of an agent ends a few seconds later. The host ends the process of a function that
+# exceeds `functionTimeout`, and renews the lock of a message for `maxAutoLockRenewalDuration`. Both
+# are in host.json, and are half a minute longer.
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
-"""The longest timeout of one attempt.
-
-An agent's function ends itself a few seconds later. The host ends the process of a function that
-exceeds `functionTimeout`, and renews the lock of a message for `maxAutoLockRenewalDuration`. Both
-are in host.json, and are half a minute longer.
-"""
 
 LONGEST_WAIT = timedelta(days=30)
-"""The longest cooldown, late-effect window, wait for an answer and deadline of an order."""
+"""The longest cooldown, late-effect window, wait for an external event and deadline of an order."""
 
 MOST_TRIES = 1000
 
 MOST_VERSION = 10**6
 
 MAX_TITLE = 80
-"""How many characters the title of a step may have: each order keeps a copy."""
+"""Maximum number of characters of a step's title. Each order keeps a copy."""
 
 MAX_STEPS = 20
-"""How many steps a workflow may have: one column of 32 Ki characters keeps them."""
+"""Maximum number of steps of a workflow. One column of 32 Ki characters keeps them all."""
 
 Results = Mapping[str, Mapping[str, Any]]
-"""The answers of the completed steps, by step name."""
+"""The results of the completed steps, by step name."""
 
 
 LAMBDA = "<lambda>"
 
 ANSWER = "answer"
-"""The operation of every step that is answered from outside."""
+"""The operation of every external step."""
 
 ReadAnswer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Returns an answer as it is kept; raises `InvalidError` with every fault."""
+"""Returns the fields of an answer that are kept. Raises `InvalidError` with every fault."""
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a condition or of the function of a start time."""
+    """Return the name of the function of a condition or of a start time."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepDefaults:
-    """The settings that hold for steps which do not say otherwise; none of them if not known."""
+    """The settings for steps that do not set their own values.
+
+    The default values are used where the settings are unknown.
+    """
 
     timeout: timedelta = timedelta()
     threshold: int = 1
@@ -70,34 +70,31 @@ class StepDefaults:
 class StepDefinition:
     """The definition of one step: its service, its request, its predecessors and its rules.
 
-    An external step asks no agent: its request is a question to somebody outside, `timeout` is how
-    long an answer may take, and `threshold` how often it is asked for.
+    An external step has no agent. Its request is a question to an external party, `timeout` is the
+    time for the event, and `threshold` is the number of times that the event is requested.
 
     If `timeout` or `threshold` is None, the setting of that name applies.
     """
 
     name: str
     title: str = ""
-    """What operators read beside the name; empty for the name alone."""
+    """The title that operators see beside the name, or empty for the name alone."""
     kind: StepKind = StepKind.SERVICE
     capability: str
-    """The capability that the step needs; an agent that offers it is found when the step starts.
-
-    It is `EXTERNAL_PARTY` for an external step.
-    """
+    """The capability that the step needs. An agent that offers it is selected when the step starts.
+    An external step has `EXTERNAL_PARTY`."""
     operation: str
     """The operation of the agent's service that does the step."""
     request: Callable[[Order, Results], Mapping[str, Any]]
-    """Makes the request's content from the order and the results of the steps in `uses`."""
+    """Makes the content of the request from the order and the results of the steps in `uses`."""
     uses: tuple[str, ...] = ()
-    """The steps whose results `request` gets; it gets no others."""
+    """The steps whose results `request` gets."""
     after: tuple[str, ...] = ()
-    """The steps that have to be done before; they are defined above it, so there are no cycles.
-
-    Steps that do not depend on each other run at the same time (SCH-10).
-    """
+    """The steps that have to be finished first. They are defined above this step, so there are no
+    cycles. Steps that do not depend on each other run at the same time (SCH-10)."""
     compensation: str | None = None
-    """The operation of the same service that undoes the step; None if there is nothing to undo."""
+    """The operation of the same service that undoes the step, or None if there is nothing to
+    undo."""
     result_fields: tuple[str, ...] = ()
     """The fields of the service's answer that are kept for later steps and for the undo (UND-3)."""
     compensation_needs: tuple[str, ...] = ()
@@ -105,46 +102,40 @@ class StepDefinition:
     timeout: timedelta | None = None
     threshold: int | None = None
     may_lack: tuple[str, ...] = ()
-    """The steps in `uses` whose results may be missing, because they were skipped."""
+    """The steps in `uses` whose results may be missing, because these steps were skipped."""
     condition: Callable[[Order, Results], bool] | None = None
-    """Whether the step is needed, from what `request` gets; it is skipped otherwise (SCH-14).
-
-    Asked once, when the step's turn comes. It has a name, which operators read.
-    """
+    """Returns whether the step is needed, from the arguments of `request`. Otherwise the step is
+    skipped (SCH-14). It is evaluated once, when the step's turn comes. The function must have a
+    name, which operators see."""
     start_at: Callable[[Order, Results], datetime | None] | None = None
-    """When the step may begin, from what `request` gets; None for at once (SCH-15).
-
-    Asked once, when the step's turn comes. Times have a time zone.
-    """
+    """Returns the earliest start of the step, from the arguments of `request`, or None for an
+    immediate start (SCH-15). It is evaluated once, when the step's turn comes. The time must have a
+    time zone."""
     on_failure: OnFailure = OnFailure.ERROR
-    """The rule for the order when the step fails for good."""
+    """The rule for the order if the step fails."""
     pivot: bool = False
-    """Whether the step is a point of no return: once it may be done, nothing is undone (UND-6)."""
+    """Whether the step is a pivot: once it may have been done, the order is not undone by itself
+    (UND-6)."""
     cooldown: timedelta | None = None
-    """With the rule `cooldown`: the pause before a retry; None for the setting."""
+    """With the rule `cooldown`: the pause before the next attempt, or None for the setting."""
     max_cooldowns: int = 3
-    """With the rule `cooldown`: how many there are before the order goes to `Error`."""
+    """With the rule `cooldown`: the number of cooldowns before the order goes to `Error`."""
     max_retry_pause: timedelta | None = None
-    """The longest pause between two attempts that timed out; None for the setting (SUP-3).
-
-    It grows with each of them. The first retry has none; zero for none at all.
-    """
+    """The longest pause between two attempts that timed out, or None for the setting (SUP-3). The
+    pause grows with each time-out, and the first retry has none. Zero switches pauses off."""
     late_effect_window: timedelta = timedelta()
-    """How long after its timeout a call may still take effect (UND-2).
-
-    It is zero for a service that refuses undone keys. The undo waits for it, even if the step has
-    completed.
-    """
+    """How long after its timeout a call may still take effect (UND-2). The undo waits for this
+    time, even if the step has completed. Zero is for a service that refuses undone keys."""
     read_answer: ReadAnswer | None = None
-    """Checks an answer that comes from outside; None for a service's, which is kept as it is."""
+    """Checks the content of an external event. None for a service's answer, which is kept
+    unchecked."""
     personal: tuple[str, ...] = ()
-    """The result fields that are personal data: they are erased with the order's."""
+    """The result fields that are personal data. They are erased with the order's personal data."""
     owners: tuple[str, ...] = ()
-    """Those of them by which an operator finds a person's orders."""
+    """Those of the personal fields by which an operator finds a person's orders."""
 
     @property
     def is_external(self) -> bool:
-        """Whether an event from outside completes the step, and no agent."""
         return self.kind is StepKind.EXTERNAL
 
     @property
@@ -155,7 +146,7 @@ class StepDefinition:
 
     @property
     def may_be_skipped(self) -> bool:
-        """Whether an order may go on without the step, by the workflow's own rules."""
+        """Whether the workflow's own rules may let an order continue without the step."""
         return self.on_failure is OnFailure.CONTINUE or self.condition is not None
 
     def rules(self, defaults: StepDefaults) -> StepRules:
@@ -182,17 +173,17 @@ class StepDefinition:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Eight characters by which a changed definition is recognised.
+        """Eight characters that change if the definition changes.
 
-        `request` is left out, since it may be corrected for orders in flight. So are the title, the
-        check of an answer, and which of its personal data tells whose the order is. The capability
-        tells the kind. Of a condition and of a start time the name counts.
-        Default values are left out too, since a field that a later version of the app adds is no
-        change.
+        Not all fields count. `request` is left out, because it may be corrected for orders in
+        flight. The title, the check of an answer and `owners` are left out too. The capability
+        shows the kind. Of a condition and of a start time, only the name counts.
         """
         own = ("name", "title", "kind", "request", "read_answer", "owners")
         compared = [field.name for field in fields(self) if field.name not in own]
         values = {name: _as_text(getattr(self, name)) for name in compared}
+        # Default values are left out, because a field that a later version of the app adds is no
+        # change.
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
 
@@ -206,35 +197,35 @@ _DEFAULTS = {field.name: field.default for field in fields(StepDefinition)}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkflowDefinition:
-    """A name, a version and steps; orders in flight finish on the version they started with."""
+    """A workflow in one version. Orders in flight finish on the version with which they started."""
 
     name: str
     version: int
     steps: tuple[StepDefinition, ...]
     within: timedelta | None = None
-    """How long an order may take, from its placement or its `notBefore`; None for ever (SCH-17).
-
-    Each order keeps its deadline, so a changed time holds for new orders alone.
-    """
+    """How long an order may take, counted from its placement or its `notBefore`, or None for no
+    limit (SCH-17). Each order keeps its deadline, so a changed limit applies only to new orders."""
     when_late: WhenLate = WhenLate.ALERT
-    """The rule for an order that is still open then."""
+    """The rule for an order that is still open at its deadline."""
 
     @property
     def place(self) -> str:
-        """The place of its faults."""
+        """The place that faults of this workflow name."""
         return f"{self.name} version {self.version}"
 
     def definition(self, step: str) -> StepDefinition | None:
-        """Return the definition of a step; None for a name that the workflow does not have."""
+        """Return the definition of a step, or None if the workflow has no step of this name."""
         return next((definition for definition in self.steps if definition.name == step), None)
 
     @property
     def waits_for_events(self) -> bool:
-        """Whether one of its steps is answered from outside."""
         return any(step.is_external for step in self.steps)
 
     def deadline(self, submitted: Order) -> Deadline | None:
-        """Return the deadline of a new order, however late the order is recorded or claimed."""
+        """Return the deadline of a new order.
+
+        It does not depend on the time at which the order is recorded or claimed.
+        """
         if self.within is None:
             return None
         starts_at = max(submitted.placed_at, submitted.not_before or submitted.placed_at)
@@ -292,7 +283,7 @@ class WorkflowDefinition:
             yield Fault(FaultCode.TOO_HIGH, field="within", value=self.within, limit=LONGEST_WAIT)
 
     def _missing_results(self, definition: StepDefinition) -> Iterator[Fault]:
-        """Yield a fault for each step whose result is used before it is certain to be there."""
+        """Yield a fault for each step whose result is used but may be missing."""
         before = self._before(definition)
         for name in definition.uses:
             if name not in before:
@@ -302,7 +293,7 @@ class WorkflowDefinition:
                 yield Fault(FaultCode.RESULT_MAY_BE_MISSING, step=name)
 
     def _undo_after_a_pivot(self, definition: StepDefinition) -> Iterator[Fault]:
-        """Yield a fault if the step asks for an undo where there is no way back (UND-6)."""
+        """Yield a fault if the step's rule requires an undo after a pivot (UND-6)."""
         if definition.on_failure is OnFailure.UNDO:
             before = self._before(definition)
             for step in self.steps:
@@ -310,7 +301,7 @@ class WorkflowDefinition:
                     yield Fault(FaultCode.UNDO_AFTER_PIVOT, step=step.name)
 
     def _before(self, definition: StepDefinition) -> set[str]:
-        """Return the steps that have to be done before this one, directly or not."""
+        """Return the steps that have to be finished before this step, directly or indirectly."""
         before = set(definition.after)
         for step in reversed(self.steps):
             if step.name in before:
@@ -342,7 +333,7 @@ def _faults(
 
 
 def _faults_of_answer(definition: StepDefinition) -> Iterator[Fault]:
-    """Yield what a step that is answered from outside lacks, or cannot have."""
+    """Yield the faults of an external step: missing values, and values that it cannot have."""
     if definition.read_answer is None:
         yield Fault(FaultCode.EXTERNAL_WITHOUT_MODEL)
     if definition.timeout is None:
@@ -407,7 +398,7 @@ def _malformed_names(definition: StepDefinition) -> Iterator[Fault]:
 
 
 class DeclarationError(StartUpError):
-    """The declarations of the business are not usable; `faults` lists all of their faults."""
+    """The declarations of the business are invalid. `faults` lists all of their faults."""
 
 
 class Workflows:
@@ -433,23 +424,23 @@ class Workflows:
 
     @property
     def have_deadlines(self) -> bool:
-        """Whether orders of one of them have a deadline (SCH-17)."""
+        """Whether the orders of any workflow have a deadline (SCH-17)."""
         return any(workflow.within is not None for workflow in self.all)
 
     def find(self, name: str, version: int) -> WorkflowDefinition | None:
-        """Return the workflow that an order was started with, if this app still has it."""
+        """Return the workflow version of an order, or None if this app does not have it."""
         return self._known.get((name, version))
 
     def was_retired(self, name: str, version: int) -> bool:
-        """Whether this version of a workflow is older than those that this app knows.
+        """Return whether this version of a workflow is older than the versions that this app knows.
 
-        An unknown version that is not older, or an unknown name, may be newer than this app: during
+        An unknown name, or an unknown version that is not older, may be newer than this app: during
         an upgrade, old and new hosts run side by side (FLT-12).
         """
         latest = self.latest(name)
         return self.find(name, version) is None and latest is not None and version < latest.version
 
     def latest(self, name: str) -> WorkflowDefinition | None:
-        """Return the version that new orders start with."""
+        """Return the version with which new orders start, or None for an unknown name."""
         versions = [workflow for workflow in self._known.values() if workflow.name == name]
         return max(versions, key=lambda workflow: workflow.version, default=None)

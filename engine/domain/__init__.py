@@ -1,1 +1,1 @@
-"""The records of an order, their states and transitions. Pure: no I/O, no clock."""
+"""The records of an order, their states and their transitions. Pure code: no I/O and no clock."""

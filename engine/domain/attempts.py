@@ -1,10 +1,10 @@
-"""How an attempt at a step ends, as its agent reports it."""
+"""The outcomes of an attempt at a step, as its agent reports them."""
 
 from enum import StrEnum
 
 
 class ReplyOutcome(StrEnum):
-    """The outcome of an attempt: it says which reply a message is."""
+    """The outcome of an attempt. It selects the model of the reply."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -13,29 +13,29 @@ class ReplyOutcome(StrEnum):
 
 
 class FailureOrigin(StrEnum):
-    """What produced a failure that no retry can help."""
+    """The source of a failure that no retry can repair."""
 
     SERVICE = "service"
-    """The service refused."""
+    """The service refused the request."""
     REQUEST = "request"
-    """The request is wrong, so the service did nothing."""
+    """The request is invalid, so the service did nothing."""
     RESULT = "result"
-    """No reply can carry what the service answered."""
+    """The service answered, but no reply can carry the answer."""
 
 
 class NotAttemptedReason(StrEnum):
-    """Why an agent did not call its service."""
+    """The reason why an agent did not call its service."""
 
     CIRCUIT_OPEN = "circuit-open"
-    """This instance of the agent makes no calls for a while."""
+    """The circuit of this agent instance is open, so it makes no calls for a while."""
     THROTTLED = "throttled"
-    """The service asked for a pause, so no instance makes calls for a while."""
+    """The service asked for a pause, so no instance of the agent makes calls for a while."""
     BUSY = "busy"
-    """Too many calls are in flight."""
+    """The agent has too many calls in flight."""
     LATE = "late"
-    """Too little time was left."""
+    """Too little time was left before the complete-by time."""
 
     @property
     def is_circuit_open(self) -> bool:
-        """Whether the circuit is open, of this instance or of all."""
+        """Whether the circuit of this instance, or of all instances, is open."""
         return self in (NotAttemptedReason.CIRCUIT_OPEN, NotAttemptedReason.THROTTLED)

@@ -1,4 +1,4 @@
-"""Causes: why something failed, was skipped or was refused, as a code with facts.
+"""Causes: codes with facts that say why something failed, was skipped or was refused.
 
 Decisions, groups, alerts and tests use the code. `engine.words` makes the text for people.
 """
@@ -13,22 +13,20 @@ from typing import Any, TypeGuard
 from engine.domain.digests import digest_of
 from engine.domain.texts import plain, without_particulars
 
+# A row has room for the facts of 20 steps, whatever characters a service sends.
 MAX_LENGTH = 400
-"""Maximum length of the facts that a step keeps, as JSON in UTF-16 units.
-
-So a row has room for those of 20 steps, whatever characters a service sends. The history has the
-whole cause.
-"""
+"""Maximum length of the facts that a step keeps, as JSON in UTF-16 units. The history has the whole
+cause."""
 
 
 class Code(StrEnum):
-    """The kinds of causes. `FACTS` names the facts of each."""
+    """The kinds of causes. `FACTS` names the facts of each kind."""
 
     # An attempt ended without a result.
     TIMED_OUT = "timed-out"
     """No reply came before the complete-by time (SUP-3)."""
     NOT_BEGUN = "not-begun"
-    """No reply came, and no agent has reported that it began the request."""
+    """No reply came, and no agent reported that it began the request."""
     AGENT_OVERLOADED = "agent-overloaded"
     """No reply came, and the calls of the agent time out for several orders (SUP-3)."""
     NO_EXTERNAL_EVENT = "no-external-event"
@@ -38,39 +36,42 @@ class Code(StrEnum):
 
     # A step has failed.
     REFUSED = "refused"
-    """The service, or somebody outside, said no (AGT-6, ANS-3)."""
+    """The service or an external party refused (AGT-6, ANS-3)."""
     CALL_REJECTED = "call-rejected"
-    """The call failed, but not by the service's own word: a gateway, or a wrong request."""
+    """The call failed because of a gateway or an invalid request. The service itself did not
+    refuse."""
     RESULT_TOO_LONG = "result-too-long"
-    """The result cannot be kept."""
+    """The result is too long to be kept."""
     THRESHOLD_REACHED = "threshold-reached"
-    """The attempts timed out as often as the threshold allows (SUP-3)."""
+    """The number of timed-out attempts reached the threshold (SUP-3)."""
     EXTERNAL_EVENT_MISSING = "external-event-missing"
-    """The external event did not come, as often as it was awaited (ANS-2)."""
+    """The external event did not come in any of the allowed attempts (ANS-2)."""
     NO_AGENT_BEGAN = "no-agent-began"
-    """No agent began the step, for as long or as often as the settings allow (SUP-9)."""
+    """No agent began the step within the time or the number of requests that the settings allow
+    (SUP-9)."""
     REQUEST_FAILED = "request-failed"
-    """The workflow could not make the request."""
+    """The workflow raised an error when it made the request."""
     CONDITION_FAILED = "condition-failed"
     """The condition or the start time of the step raised an error (SCH-14, SCH-15)."""
     STEP_REMOVED = "step-removed"
-    """The workflow has no such step any more."""
+    """The workflow no longer has this step."""
     KEY_FORGOTTEN = "key-forgotten"
     """The service may have forgotten the idempotency key of a step in doubt (AGT-12)."""
     PROVIDER_GONE = "provider-gone"
-    """No agent leads to the provider that knows the idempotency key (AGT-3)."""
+    """No agent calls the provider that knows the idempotency key (AGT-3)."""
     FOUND_NOT_DONE = "found-not-done"
-    """An operator found that the step, which had been skipped as done, was not done (OPR-12)."""
+    """An operator found that the step was not done, although it had been skipped as done
+    (OPR-12)."""
 
     # A step is skipped, or an order changes direction or ends.
     CONDITION_NOT_MET = "condition-not-met"
-    """The condition of the step says that it is not needed (SCH-14)."""
+    """The condition of the step is false, so the step is not needed (SCH-14)."""
     STEP_FAILED = "step-failed"
     """The order is undone because of a failed step (UND-1)."""
     CANCELLED = "cancelled"
     """An operator or the customer cancelled the order (OPR-4, SUB-8)."""
     UNDO_RESUMED = "undo-resumed"
-    """An operator let an undo go on that had failed (UND-4)."""
+    """An operator resumed an undo that had failed (UND-4)."""
     DEADLINE_PASSED = "deadline-passed"
     """The order was still open at its deadline (SCH-17)."""
     WORKFLOW_RETIRED = "workflow-retired"
@@ -78,99 +79,101 @@ class Code(StrEnum):
 
     # A message was refused.
     SUBMISSION_CONFLICT = "submission-conflict"
-    """The submission has the id of a recorded order, and other content (SUB-3)."""
+    """The submission has the id of a recorded order but different content (SUB-3)."""
     SUBMISSION_INVALID = "submission-invalid"
-    """The submission cannot be used (SUB-4)."""
+    """The submission is invalid (SUB-4)."""
     REPLY_FOR_UNKNOWN_STEP = "reply-for-unknown-step"
     REPLY_OUTDATED = "reply-outdated"
-    """The reply belongs to a former attempt (SCH-6)."""
+    """The reply belongs to an earlier attempt (SCH-6)."""
     REPLY_FROM_OTHER_AGENT = "reply-from-other-agent"
     REPLY_NOT_AWAITED = "reply-not-awaited"
-    """The step is not in the state in which the reply would count (SCH-6)."""
+    """The step is in a state in which this reply does not count (SCH-6)."""
     REPLY_LATE = "reply-late"
     """The reply came after the complete-by time and the clock tolerance (SCH-6)."""
     REPLY_AFTER_RETIREMENT = "reply-after-retirement"
-    """No version of the app can act on the reply, since the workflow is retired."""
+    """The workflow is retired, so no version of the app can act on the reply."""
     EVENT_FOR_UNKNOWN_STEP = "event-for-unknown-step"
     EVENT_AFTER_COMPLETION = "event-after-completion"
-    """The step has another result already (ANS-3)."""
+    """The step already has a different result (ANS-3)."""
     EVENT_AFTER_FAILURE = "event-after-failure"
     EVENT_AFTER_SKIP = "event-after-skip"
     EVENT_DURING_UNDO = "event-during-undo"
     EVENT_AFTER_END = "event-after-end"
     EVENT_CLOSED = "event-closed"
-    """The step takes no event any more; those outside do not learn why (ANS-6)."""
+    """The step no longer accepts an event. The external party is not told why (ANS-6)."""
 
     # An operator's action makes no sense.
     NOTHING_TO_HOLD = "nothing-to-hold"
-    """The order has ended, so nothing of it starts by itself."""
+    """The order has ended, so no step of it starts by itself."""
     HELD = "held"
-    """An operator holds the order (OPR-7)."""
+    """The order is on hold (OPR-7)."""
     ON_HOLD_ALREADY = "on-hold-already"
     NOT_ON_HOLD = "not-on-hold"
     NOTHING_TO_EXPEDITE = "nothing-to-expedite"
-    """The order has ended, so it waits for no claim."""
+    """The order has ended, so it does not wait for a claim."""
     EXPEDITED_ALREADY = "expedited-already"
-    """The order has high priority, and no step of it cools down."""
+    """The order already has high priority, and none of its steps is cooling down."""
     PROCESSED_ALREADY = "processed-already"
-    """Every step is finished: only a workflow of its own takes it back."""
+    """Every step is finished. Only a separate workflow can reverse the order."""
     UNDONE_ALREADY = "undone-already"
     UNDO_REQUESTED_ALREADY = "undo-requested-already"
     PIVOT_PASSED = "pivot-passed"
-    """The order is past its point of no return (UND-6)."""
+    """The order has passed its pivot (UND-6)."""
     NOT_IN_ERROR = "not-in-error"
-    """The action is for an order in `Error`."""
+    """The action is only for an order in `Error`."""
     NOTHING_TO_RESUME = "nothing-to-resume"
-    """The order is over: it cannot go on."""
+    """The order is over and cannot continue."""
     KEYS_FORGOTTEN = "keys-forgotten"
     """The services may have forgotten the idempotency keys of steps in doubt (AGT-12)."""
     NO_SUCH_STEP = "no-such-step"
-    """The action does not concern the named step, or any step of the order."""
+    """The action does not apply to the named step, or to any step of the order."""
     SEVERAL_STEPS = "several-steps"
-    """The action could concern several steps, and none is named."""
+    """The action could apply to several steps, and no step is named."""
     BEING_UNDONE = "being-undone"
-    """The action is for an order that goes forward: a step of an undo can be skipped."""
+    """The action is only for an order that is not being undone. A step of an undo can be skipped
+    instead."""
     NO_KEY_FORGOTTEN = "no-key-forgotten"
-    """No step is in doubt whose service may have forgotten its key."""
+    """No step is in doubt with an idempotency key that its service may have forgotten."""
     NOTHING_IN_DOUBT = "nothing-in-doubt"
     LATE_EFFECT_POSSIBLE = "late-effect-possible"
-    """A step cannot count as not done yet: a call may still take effect (UND-2, AGT-11)."""
+    """A step cannot be settled as not done yet, because a call may still take effect (UND-2,
+    AGT-11)."""
     NOT_EXTERNAL = "not-external"
-    """The named step is none that an event from outside completes."""
+    """No external event completes the named step."""
     EVENT_NOT_AWAITED_YET = "event-not-awaited-yet"
     DEADLINE_ON_HOLD = "deadline-on-hold"
-    """The deadline of an order on hold moves when it is released (OPR-7)."""
+    """The deadline of an order on hold moves when the order is released (OPR-7)."""
     RESULT_NEEDED = "result-needed"
-    """Other steps cannot be done without the results of the failed ones."""
+    """Other steps need the results of the failed steps."""
 
     # A request makes no sense in the present state.
     NOT_RECORDED_YET = "not-recorded-yet"
-    """The order is accepted, and waits on its queue."""
+    """The order is accepted and still waits on the submission queue."""
     IDEMPOTENCY_KEY_USED = "idempotency-key-used"
-    """The key stands for an order with other content (SUB-7)."""
+    """The idempotency key belongs to an order with different content (SUB-7)."""
     CUSTOMERS_NEVER_CANCEL = "customers-never-cancel"
     TAKEN_BACK_ALREADY = "taken-back-already"
     TOO_LATE_TO_CANCEL = "too-late-to-cancel"
-    """The order has gone too far for its customer to cancel it (SUB-8)."""
+    """The order has progressed too far for its customer to cancel it (SUB-8)."""
     DONE_ALREADY = "done-already"
     STEP_NOT_IN_APP = "step-not-in-app"
-    """This app does not have the step of the order's workflow."""
+    """This app does not have the step in the order's workflow."""
     QUESTION_BROKEN = "question-broken"
-    """The workflow cannot make what is asked of somebody outside."""
+    """The workflow raised an error when it made the question for the external party."""
     NO_CALLBACK_URLS = "no-callback-urls"
     """The app has no public address, so it makes no callback URLs."""
     NO_PERSONAL_DATA = "no-personal-data"
     ERASED_ALREADY = "erased-already"
     AGENT_PAUSED_ALREADY = "agent-paused-already"
-    """The agent is paused for at least as long."""
+    """The agent is already paused for at least as long."""
     AGENT_NOT_PAUSED = "agent-not-paused"
     STORE_NOT_EMPTY = "store-not-empty"
-    """A copy is restored into an empty store only (OPR-11)."""
+    """A copy can be restored only into an empty store (OPR-11)."""
     OTHER_COPY_RESTORED = "other-copy-restored"
     MESSAGE_OF_NO_QUEUE = "message-of-no-queue"
-    """No queue of the app is known to have had the poison message."""
+    """The poison message came from no known queue of the app."""
     MESSAGE_CUT = "message-cut"
-    """The poison message is not kept whole."""
+    """Only a part of the poison message was kept."""
     MESSAGE_NOT_TEXT = "message-not-text"
     NO_SAMPLE_ORDER = "no-sample-order"
 
@@ -179,38 +182,38 @@ class Code(StrEnum):
     ORDER_UNKNOWN = "order-unknown"
     """The message names an order that is not recorded."""
     FAILED_TOO_OFTEN = "failed-too-often"
-    """The platform gave the message up."""
+    """The platform stopped delivering the message."""
 
     # Operators are alerted.
     DUE_SOON = "due-soon"
-    """The deadline of the order comes soon (ALR-6)."""
+    """The deadline of the order is near (ALR-6)."""
     NOTICES_NOT_SENT = "notices-not-sent"
-    """The queue of an order's sender takes no notices (ALR-2)."""
+    """Status notifications cannot be sent to the queue of the order's sender (ALR-2)."""
     WORKFLOW_CHANGED = "workflow-changed"
     """A version of a workflow was changed while orders follow it."""
     REQUESTS_NOT_TAKEN = "requests-not-taken"
-    """No instance of an agent takes its requests (SUP-7)."""
+    """No instance of an agent takes requests from its queue (SUP-7)."""
     PAUSED_FOR_LONG = "paused-for-long"
     NO_SWEEP = "no-sweep"
     SUBMISSIONS_WAIT = "submissions-wait"
     NOT_RECOVERED = "not-recovered"
-    """Orders are overdue, and no sweep recovered them."""
+    """Orders are overdue, and no sweep has recovered them."""
     HELD_FOR_LONG = "held-for-long"
     NOT_CLAIMED = "not-claimed"
-    """Orders may be claimed, and are not."""
+    """Orders can be claimed, but no scheduler claims them."""
     CLOCK_AHEAD = "clock-ahead"
-    """The clock of an instance is ahead of the store's (FLT-9)."""
+    """The clock of an instance is ahead of the store's clock (FLT-9)."""
     CLOCK_BEHIND = "clock-behind"
 
     # A row cannot be read.
     ROW_UNREADABLE = "row-unreadable"
     ROW_NOT_OF_LIST = "row-not-of-list"
-    """The row lists no order."""
+    """The row belongs to a list, but lists no order."""
     ROW_VERSION_UNKNOWN = "row-version-unknown"
     ROW_MISSING = "row-missing"
-    """Of the two rows of an order one is missing."""
+    """One of the two rows of an order is missing."""
     ROWS_DIFFER = "rows-differ"
-    """The rows of an order differ in its id."""
+    """The rows of an order have different order ids."""
     NO_STEPS = "no-steps"
 
 
@@ -318,32 +321,29 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.NO_STEPS: ("order",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
-"""The facts that each cause must have; `why` is another cause as JSON, or None.
-
-`needed` has for each failed step the steps that need its result.
-
-A refusal may also have the service's `type` and `code`. A shortened cause has the digest of the
-whole one.
-"""
+"""The facts that each cause must have. `why` is another cause as JSON, or None. `needed` maps each
+failed step to the steps that need its result. A refusal may also have the service's `type` and
+`code`. A shortened cause has the digest of the whole cause."""
 
 OPTIONAL_FACTS = frozenset({"type", "code", "digest"})
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why something is as it is. `facts` are JSON values.
+    """A code with its facts, which are JSON values.
 
-    A decision of this app gives a `Code`, and exactly its facts: raises `ValueError` otherwise. A
-    text is the code of a cause that was read, perhaps from a newer version of the app (FLT-12).
-    Facts that this version does not know are kept. The text becomes a `Code` if that is known and
-    has all of its facts, so code that knows a `Code` may count on them.
+    A decision of this app passes a `Code` with exactly the facts of that code. Raises `ValueError`
+    otherwise.
+
+    A cause that is read may come from a newer version of the app (FLT-12), so its code may be any
+    text, and unknown facts are kept. The text becomes a `Code` if this version knows the code and
+    all of its facts are present. Code that handles a `Code` can therefore rely on the facts.
     """
 
     code: str
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Check the names of the facts."""
         if isinstance(self.code, Code):
             expected, given = FACTS[self.code], self.facts.keys()
             if not expected <= given or not given <= expected | OPTIONAL_FACTS:
@@ -353,13 +353,13 @@ class Cause:
 
     @property
     def digest(self) -> str:
-        """What two causes share if they say the same, also once one of them was shortened."""
+        """The digest that equal causes share, even if one of them was shortened."""
         return self.facts.get("digest") or digest_of(self.as_json())
 
     def shortened(self) -> "Cause":
-        """Return the cause as a step keeps it: its facts have at most `MAX_LENGTH` as JSON.
+        """Return the cause as a step keeps it: its facts have at most `MAX_LENGTH` units as JSON.
 
-        The first text to be cut is `detail`, then the longest.
+        `detail` is cut first, then the longest text.
         """
         if _length(self.facts) <= MAX_LENGTH:
             return self
@@ -371,7 +371,7 @@ class Cause:
         return Cause(str(self.code), facts)
 
     def as_json(self) -> Mapping[str, Any]:
-        """Return the cause as a fact of another one."""
+        """Return the cause as JSON, for use as a fact of another cause."""
         return {"code": self.code, "facts": self.facts}
 
 
@@ -381,7 +381,7 @@ def _length(facts: Mapping[str, Any]) -> int:
 
 
 def _fitting(facts: Mapping[str, Any], name: str) -> str:
-    """Return as much of this text as there is room for beside the other facts."""
+    """Return as much of this text as fits beside the other facts."""
     text = facts[name][:MAX_LENGTH]
     ends = range(1, len(text) + 1)
     end = bisect_right(ends, MAX_LENGTH, key=lambda end: _length({**facts, name: text[:end]}))
@@ -389,14 +389,14 @@ def _fitting(facts: Mapping[str, Any], name: str) -> str:
 
 
 def cause_in(fact: Mapping[str, Any]) -> Cause:
-    """Return the cause that is a fact of another one."""
+    """Return the cause that `Cause.as_json` wrote."""
     return Cause(str(fact["code"]), fact["facts"])
 
 
 def _has_facts(code: Code, facts: Mapping[str, Any]) -> bool:
-    """Whether a cause that was read has all the facts of its code; `why` has to be a cause."""
     if not FACTS[code] <= facts.keys():
         return False
+    # `why` has to be a cause.
     why = facts.get("why")
     if why is None:
         return code is not Code.STEP_FAILED
@@ -404,7 +404,6 @@ def _has_facts(code: Code, facts: Mapping[str, Any]) -> bool:
 
 
 def is_cause(fact: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a JSON value has the form of a cause."""
     return (
         isinstance(fact, Mapping)
         and isinstance(fact.get("code"), str)
@@ -413,29 +412,30 @@ def is_cause(fact: Any) -> TypeGuard[Mapping[str, Any]]:
 
 
 def step_failed(step: str, cause: Cause) -> Cause:
-    """Return the cause for which an order is undone after this step has failed (UND-1)."""
+    """Return the cause of an undo that this failed step starts (UND-1)."""
     return Cause(Code.STEP_FAILED, {"step": step, "why": cause.as_json()})
 
 
 def root_of(cause: Cause) -> Cause:
-    """Return the cause of the failed step; any other cause is its own root."""
+    """Return the cause of the failed step. Any other cause is its own root."""
     if cause.code is not Code.STEP_FAILED:
         return cause
     return cause_in(cause.facts["why"])
 
 
 MAX_NAME = 200
-"""Maximum number of characters of a group's name."""
+"""Maximum number of characters in the name of a group."""
 
 
 def group_of(cause: Cause) -> str:
     """Return the name of the group of a cause, such as `refused: card declined`.
 
-    Lists, alerts and bulk actions take the causes of a group as one. The name is the code, and what
-    the service said if it said anything: its `type` and `code`, or else its text without ids and
-    times. So "card declined" and "address unknown" stay two groups. A shortened cause has the same
-    name, since only what a step keeps counts.
+    Lists, alerts and bulk actions treat the causes of a group as one. The name has the code and, if
+    the service gave any, its `type` and `code`. Otherwise it has the text of the service without
+    ids and times, so "card declined" and "address unknown" are two groups. A cause has the same
+    group before and after it is shortened.
     """
+    # Only the part that a step keeps counts, so the group stays the same.
     root = root_of(cause).shortened()
     facts = root.facts
     own = " ".join(str(facts[name]) for name in ("type", "code") if facts.get(name))
@@ -444,7 +444,6 @@ def group_of(cause: Cause) -> str:
 
 
 def code_in(group: str) -> str:
-    """Return the code in the name of a group."""
     return group.partition(":")[0]
 
 

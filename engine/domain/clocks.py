@@ -1,53 +1,54 @@
-"""Whether a process's clock agrees with the store's, as far as the store's answers show (FLT-9).
+"""Detection of a process clock that differs from the store's clock (FLT-9).
 
-Each answer bears the store's time in whole seconds, from after the request was sent and before the
-answer was received. So a clock that showed a later time when the request was sent is ahead, and one
-that showed an earlier time when the answer was received is behind. A slow answer or a pause of the
-process can cause neither.
+Each answer of the store has the store's time in whole seconds, taken after the request was sent and
+before the answer was received. Our clock is ahead if it showed a later time when the request was
+sent. It is behind if it showed an earlier time when the answer was received. A slow answer or a
+pause of the process can cause neither result.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+# One answer may come from a server whose own clock is wrong.
 DECISIVE = 3
-"""How many answers in sequence decide: one may come from a server whose own clock is off."""
+"""The number of consecutive answers that decide."""
 
 WHOLE = timedelta(seconds=1)
-"""The resolution of the store's time, which is cut off to whole seconds."""
+"""The resolution of the store's time, which is truncated to whole seconds."""
 
+# With a larger difference, the clock was set in between, or the machine was suspended.
 SET_MEANWHILE = timedelta(seconds=0.5)
-"""The largest difference between the clock and the time that passed.
-
-If they differ by more, the clock was set in between, or the machine stood still.
-"""
+"""The largest allowed difference between the clock and a monotonic clock during one request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClockSample:
-    """The times of one answer of the store, by its clock and by ours."""
+    """The times of one answer, by the store's clock and by our clock."""
 
     date: datetime
     """The store's time, in whole seconds."""
     sent: datetime
     received: datetime
     took: timedelta
-    """The time from `sent` to `received`, by a monotonic clock."""
+    """The time between `sent` and `received` by a monotonic clock."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClockSkew:
-    """A clock that is off by more than is tolerated."""
+    """A difference of our clock from the store's clock that exceeds the tolerance."""
 
     by: timedelta
-    """The least time by which it is ahead of the store's clock, or behind it if negative."""
+    """The minimum difference. It is positive if our clock is ahead, and negative if it is
+    behind."""
     since: datetime
-    """The store's time of the first answer that showed it."""
+    """The store's time of the first answer that showed the difference."""
 
 
 def least_skew(answer: ClockSample, tolerance: timedelta) -> timedelta | None:
-    """Return the least skew of our clock that the answer proves; negative if it is behind.
+    """Return the minimum skew of our clock that the answer proves.
 
-    It is zero if it would be within the tolerance, and None if the answer proves nothing.
+    The skew is negative if the clock is behind, and zero if it may be within the tolerance. Returns
+    None if the answer proves nothing.
     """
     if abs(answer.received - answer.sent - answer.took) > SET_MEANWHILE:
         return None
@@ -61,24 +62,23 @@ def least_skew(answer: ClockSample, tolerance: timedelta) -> timedelta | None:
 
 
 class SkewDetector:
-    """Decides from the store's answers whether our clock is off."""
+    """Decides from the store's answers whether our clock is wrong."""
 
     def __init__(self, tolerance: timedelta) -> None:
         self.skew: ClockSkew | None = None
-        """The skew of our clock; None while it agrees with the store's."""
+        """The skew of our clock, or None while it agrees with the store's clock."""
         self._tolerance = tolerance
         self._direction = 0
-        """The finding that the last answers agree about: ahead (1), right (0), behind (-1)."""
+        """The result on which the last answers agree: ahead (1), correct (0) or behind (-1)."""
         self._in_sequence = 0
         self._since: datetime | None = None
 
     @property
     def settled(self) -> bool:
-        """Whether enough answers in sequence agree with each other."""
+        """Whether enough consecutive answers agree."""
         return self._in_sequence >= DECISIVE
 
     def saw(self, answer: ClockSample) -> None:
-        """Take one more answer into account."""
         by = least_skew(answer, self._tolerance)
         if by is None:
             return
@@ -89,9 +89,9 @@ class SkewDetector:
             self._decide(by, self._since)
 
     def _decide(self, by: timedelta, since: datetime) -> None:
-        """Keep the skew as it was first seen while it lasts, so that it causes one alert."""
         if not by:
             self.skew = None
+        # A skew that lasts keeps its first value, so it causes one alert.
         elif self.skew is None or _direction(self.skew.by) != _direction(by):
             self.skew = ClockSkew(by=by, since=since)
 

@@ -1,6 +1,6 @@
-"""Whether two contents are the same: a model says which differences mean nothing.
+"""Comparison of contents. The model decides which differences mean nothing.
 
-A field at its default is like one that is left out, and a time is the same in every zone.
+A field at its default equals a missing field, and a time is equal in every time zone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,19 +19,19 @@ MOMENTS = (datetime, AwareDatetime, FutureDatetime, PastDatetime)
 AS_MOMENT = TypeAdapter(datetime)
 
 Models = Sequence[type[BaseModel]]
-"""The models that a value may be of."""
+"""The models to which a value may belong."""
 
 
 def content_text(model: type[BaseModel], value: Any) -> str:
-    """Return a text that all JSON values with the same content for this model have in common.
+    """Return a text that is the same for all JSON values with the same content for this model.
 
-    The value may be invalid: it was recorded by another version, or personal data was erased.
+    The value may be invalid, because another version recorded it or personal data was erased.
     """
     return canonical_text(_reduced([model], value))
 
 
 def _reduced(models: Models, value: Any) -> Any:
-    """Return the value without fields at their default, and with times in UTC."""
+    """Return the value without fields that are at their default, and with times in UTC."""
     if isinstance(value, list | tuple):
         return [_reduced(models, part) for part in value]
     if not isinstance(value, Mapping):
@@ -42,7 +42,7 @@ def _reduced(models: Models, value: Any) -> Any:
 
 
 Fields = Sequence[Mapping[str, FieldInfo]]
-"""The fields of each model that a value may be of, by their names on the wire."""
+"""The fields of each model to which a value may belong, by their names on the wire."""
 
 
 def _part(name: str, value: Any, fields: Fields) -> Any:
@@ -54,7 +54,7 @@ def _part(name: str, value: Any, fields: Fields) -> Any:
 
 
 def _is_default(name: str, value: Any, fields: Fields) -> bool:
-    """Whether the field may be left out, whichever of the models the value is of."""
+    """Return whether every possible model lets the sender omit the field at this value."""
     text = canonical_text(value)
     return bool(fields) and all(
         name in known and _default_text(known[name]) == text for known in fields
@@ -62,7 +62,7 @@ def _is_default(name: str, value: Any, fields: Fields) -> bool:
 
 
 def _default_text(field: FieldInfo) -> str | None:
-    """Return the text of a field's default; None if the field has none, or a computed one."""
+    """Return the text of a field's default, or None if there is no default or it is computed."""
     if field.is_required() or field.default_factory is not None:
         return None
     default = to_jsonable_python(field.default, by_alias=True, fallback=str)
@@ -77,7 +77,7 @@ def _fields(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
 def _kinds(annotation: Any) -> Iterator[Any]:
     """Yield the types in an annotation such as `Line | None` or `tuple[Line, ...]`.
 
-    A mapping counts as one type: its keys are data, and no names of fields.
+    A mapping counts as one type, because its keys are data and not names of fields.
     """
     origin = get_origin(annotation)
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -96,7 +96,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _in_utc(value: Any) -> Any:
-    """Return a time in UTC, and anything else unchanged; a list of times is one of times in UTC."""
+    """Return a time, or each time of a list, in UTC. Return any other value unchanged."""
     if isinstance(value, list | tuple):
         return [_in_utc(part) for part in value]
     try:

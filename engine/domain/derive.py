@@ -1,6 +1,6 @@
-"""All that follows from an order's steps and verbs, worked out once for each transition.
+"""The values that follow from an order's steps and verbs, computed once for each transition.
 
-Nobody sets `complete_by`, `locked_by`, `not_before`, `ready_since` or a work item by hand.
+No other code sets `complete_by`, `locked_by`, `not_before`, `ready_since` or a work item.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from engine.domain.steps import Step
 
 
 def changed(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> OrderAggregate:
-    """Return the next version of an order; an order that is over is on hold no more.
+    """Return the next version of an order. An order that is over is released from its hold.
 
-    `before` is None for a new order; `now` is the time by this host's clock.
+    `before` is None for a new order. `now` is the time by this host's clock.
     """
     if after.is_over and after.hold:
         after = after.release()
@@ -25,22 +25,21 @@ def changed(before: OrderAggregate | None, after: OrderAggregate, now: datetime)
 
 
 def amended(before: OrderAggregate, after: OrderAggregate) -> OrderAggregate:
-    """Return the next version of an order whose records changed, such as by an erasure.
+    """Return the next version of an order whose records changed, for example by an erasure.
 
-    Nothing happened to the order, so its age, its place in lists and its retention stay.
+    No event of the order happened, so its age, its place in lists and its retention stay.
     """
     at, version = before.updated_at, before.version + 1
     return as_of(at, replace(after, version=version, derived=before.derived))
 
 
 def as_of(at: datetime, order: OrderAggregate) -> OrderAggregate:
-    """Return the order as it was changed last at this time, with the work items of that time."""
+    """Return the order with this time as its last change, and the work items of that time."""
     items = tuple(work_index.work_items(order, at, order.derived.ready_since))
     return replace(order, updated_at=at, derived=replace(order.derived, work_items=items))
 
 
 def derive(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> Derived:
-    """Return what follows from the order after a transition at this time."""
     not_before = after.next_start(now)
     is_chosen = not_before is not None and not work_index.is_pause(after, after.ready, not_before)
     ready_since = not_before if not_before and is_chosen else _ready_since(before, after, now)
@@ -54,9 +53,10 @@ def derive(before: OrderAggregate | None, after: OrderAggregate, now: datetime) 
 
 
 def _complete_by(order: OrderAggregate) -> datetime | None:
-    """Return when the first running attempt is up (SCH-2); if pending, the next one (SUP-3).
+    """Return the first complete-by time of the running attempts (SCH-2).
 
-    It is never later than a deadline that is ahead (SCH-17).
+    For a pending order, return the latest complete-by time that the supervisor gave to the next
+    attempts (SUP-3). The time is never later than a deadline that is ahead (SCH-17).
     """
     found = None
     match order.state:
@@ -73,31 +73,35 @@ def _complete_by(order: OrderAggregate) -> datetime | None:
 
 
 def _tried_next(order: OrderAggregate) -> Sequence[Step]:
-    """Return the steps that wait for an attempt, ready or not; none if it stops (SCH-12)."""
+    """Return the steps that wait for an attempt, whether or not they are ready.
+
+    There are none if the order is stopping (SCH-12).
+    """
     if order.is_undo:
         return order.in_state(UndoPending)
     return () if order.is_stopping else order.in_state(Startable)
 
 
 def _locked_by(order: OrderAggregate) -> str | None:
-    """Return the scheduler that handles the order; none while no agent has a request (ANS-1)."""
+    """Return the scheduler that handles the order, or None while no agent has a request (ANS-1)."""
     instance = order.state.instance if isinstance(order.state, Processing) else None
     return instance if order.has_any(AtWork) else None
 
 
 def _ready_since(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> datetime:
-    """Return since when the order waits, anew after progress or an operator's action.
+    """Return the time from which the order's age in the queue counts.
 
-    An attempt without a result is no progress: the order keeps its place and its age. A time that
-    is in the future by this clock came from a clock that is ahead, and counts as now.
+    The time is reset after progress or an operator's action. An attempt without a result is no
+    progress, so the order keeps its place.
     """
     if before is None or _goes_on(before, after) or _settled(before) != _settled(after):
         return now
+    # A time in the future came from a host whose clock is ahead. It counts as now.
     return min(before.derived.ready_since, now)
 
 
 def _goes_on(before: OrderAggregate, after: OrderAggregate) -> bool:
-    """Whether the order is undone from now on, or goes on after its end or a hold."""
+    """Return whether the undo starts, or the order continues after its end or a hold."""
     is_resumed = before.has_ended and not after.has_ended
     is_released = before.hold is not None and after.hold is None
     return is_resumed or is_released or before.direction is not after.direction

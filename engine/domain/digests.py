@@ -1,4 +1,4 @@
-"""Whether two answers are the same: by a digest of what they say, not by their text."""
+"""Digests of JSON values. Two values with the same content have the same digest."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,8 +8,9 @@ from typing import Any
 import simplejson
 from simplejson.raw_json import RawJSON
 
+# Enough: two answers to one step do not share 64 bits by chance.
 LENGTH = 16
-"""The number of hexadecimal digits: two answers to one step never share 64 bits by chance."""
+"""The number of hexadecimal digits in a digest (64 bits)."""
 
 
 def digest_of(value: Any) -> str:
@@ -21,7 +22,7 @@ def digest_of(value: Any) -> str:
 
 
 def canonical_text(value: Any) -> str:
-    """Return the one text that all forms of a JSON value have in common, as `digest_of` does."""
+    """Return the one text that all forms of a JSON value have in common (see `digest_of`)."""
     return simplejson.dumps(_canonical(value), sort_keys=True, allow_nan=True)
 
 
@@ -39,6 +40,6 @@ def _canonical(value: Any) -> Any:
 
 
 def _shortest(value: Decimal) -> str:
-    """Return the same text for equal numbers, however many digits they have."""
+    """Return the same text for equal numbers, regardless of the number of digits."""
     digits = Context(prec=len(value.as_tuple().digits), Emin=MIN_EMIN, Emax=MAX_EMAX)
     return str(value.normalize(digits))

@@ -1,6 +1,7 @@
-"""What is known of a step's effect at its service, from the attempts that have ended.
+"""The known effect of a step at its service, according to the attempts that have ended.
 
-A running attempt is no part of it: the state says that one runs. Doubt is a value, never a flag.
+A running attempt does not change the effect. The state of the step shows that an attempt runs.
+Doubt is a separate value, and never a flag.
 """
 
 from collections.abc import Mapping
@@ -13,29 +14,27 @@ from pydantic import AwareDatetime
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestKey:
-    """The idempotency key under which requests were sent, and how long it counts (AGT-3)."""
+    """The idempotency key under which requests were sent, and how long it is valid (AGT-3)."""
 
     agent: str
-    """The agent of the last request, to do or to undo the step."""
+    """The agent of the last request to do or to undo the step."""
     provider: str | None
-    """The provider that may know the key; it alone may be asked again.
-
-    None once an operator found that it does not: any provider may do the step then.
-    """
+    """The provider that may know the key. Only this provider may receive further requests. None
+    after an operator found that the provider does not know the key. Then any provider may do the
+    step."""
     generation: int = 0
-    """The number of the key: an operator may have the step done again under the next one."""
+    """The number of the key. An operator may have the step done again under the next number."""
     known_until: AwareDatetime | None = None
-    """The time until which the provider knows the key; None if it never forgets (AGT-12)."""
+    """The time until which the provider knows the key, or None if it never forgets keys
+    (AGT-12)."""
     effects_final_at: AwareDatetime | None = None
-    """The time after which no request to do the step takes effect (UND-2).
-
-    None if the service refuses undone keys.
-    """
+    """The time after which no request to do the step takes effect (UND-2). None if the service
+    refuses undone keys."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NothingSent:
-    """No request was ever sent, so there is nothing to undo."""
+    """No request was sent, so there is nothing to undo."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +43,7 @@ class NotDone:
 
     key: RequestKey
     refused_for_good: bool = False
-    """Whether the service would refuse this key again, so that a resubmit needs the next one."""
+    """Whether the service would refuse this key again, so a resubmit needs the next key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,12 +54,13 @@ class InDoubt:
     unanswered: bool = True
     """Whether an attempt ended without an answer."""
     answer_by: AwareDatetime | None = None
-    """When the service has to finish the work that it accepted; None if there is none (AGT-11)."""
+    """The time by which the service has to finish the work that it accepted, or None if it accepted
+    none (AGT-11)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Done:
-    """The step was done with this result, which its undo needs (UND-3)."""
+    """The step was done. Its undo needs the result (UND-3)."""
 
     key: RequestKey
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
-    """An external event completed the step with this result; no request was sent (ANS-1)."""
+    """An external event completed the step with this result. No request was sent (ANS-1)."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,9 +80,10 @@ class UndoInDoubt:
     key: RequestKey
     result: Mapping[str, Any] = field(default_factory=dict)
     unanswered: bool = True
-    """Whether an attempt to undo it ended without an answer."""
+    """Whether an attempt to undo the step ended without an answer."""
     answer_by: AwareDatetime | None = None
-    """When the service has to finish the undo that it accepted; None if there is none."""
+    """The time by which the service has to finish the undo that it accepted, or None if it accepted
+    none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,14 +92,14 @@ class Reverted:
 
     key: RequestKey
     result: Mapping[str, Any] | None = None
-    """The result of the step that was undone; None if none is known."""
+    """The result of the undone step, or None if it is unknown."""
 
 
 Sent = NotDone | InDoubt | Done | UndoInDoubt | Reverted
-"""The effects of a step of which a request was sent, so that there is a key."""
+"""The effects of a step for which a request was sent. All of them have a key."""
 Doubt = InDoubt | UndoInDoubt
 WithResult = Answered | Done | UndoInDoubt | Reverted
-"""The effects that have the result of the step."""
+"""The effects that may have the result of the step."""
 Effect = NothingSent | Answered | Sent
 
 # How they change
@@ -110,7 +111,10 @@ def next_generation(key: RequestKey) -> RequestKey:
 
 
 def doubted(effect: Effect, *, unanswered: bool) -> Doubt:
-    """Return the effect after an attempt of which nothing is known for certain."""
+    """Return the effect after an attempt with an uncertain outcome.
+
+    Raises `ValueError` if no request was sent.
+    """
     match effect:
         case InDoubt() | UndoInDoubt():
             return replace(effect, unanswered=effect.unanswered or unanswered)
@@ -122,7 +126,7 @@ def doubted(effect: Effect, *, unanswered: bool) -> Doubt:
 
 
 def without_acceptance(effect: Effect) -> Effect:
-    """Return the effect after the final answer to what the service had accepted."""
+    """Return the effect after the service gave its final answer to work that it had accepted."""
     match effect:
         case InDoubt(unanswered=False, key=key):
             return NotDone(key=key)
@@ -132,14 +136,14 @@ def without_acceptance(effect: Effect) -> Effect:
 
 
 def without_deadline(effect: Effect) -> Effect:
-    """Return the effect when no final answer is awaited; accepted work may still be done."""
+    """Return the effect without a time for the final answer. Accepted work may still be done."""
     if isinstance(effect, Doubt) and effect.answer_by:
         return replace(effect, unanswered=True, answer_by=None)
     return effect
 
 
 def with_late_answer(doubt: Doubt, window: timedelta) -> Doubt:
-    """Return the doubt whose late effects end after the answer, by as much as the window.
+    """Return the doubt with a later end of late effects: the final answer plus the window.
 
     If the service refuses undone keys, there is no such end.
     """

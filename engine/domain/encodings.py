@@ -1,7 +1,7 @@
-"""The encodings of JSON that comes from elsewhere: one rule for all queues, and one for bodies.
+"""The encodings of JSON from outside the app: one rule for all queues, and one for bodies.
 
-JSON is UTF-8, with or without a byte order mark. On a queue it may also be in base64, as many tools
-put it there. Anything else is rejected with the name of its encoding, and never guessed.
+JSON is UTF-8, with or without a byte order mark. On a queue it may also be base64, which many tools
+use. Any other encoding is rejected by name, and never guessed.
 """
 
 import base64
@@ -14,11 +14,12 @@ from engine.domain.errors import InputFault, InvalidError
 
 GZIP = b"\x1f\x8b"
 BEGINNINGS = (b"{", b"[", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, GZIP)
-"""How a text begins that somebody put into base64; else it is no base64, such as `null`."""
+"""The possible beginnings of a decoded base64 text. With any other beginning, the text was not
+base64, for example `null`."""
 
 
 def unpacked(body: bytes) -> bytes:
-    """Return the body of a queue's message out of its base64, if it is in any."""
+    """Return the body of a queue message, decoded if it is base64."""
     if body.startswith(b"{"):
         return body
     try:
@@ -31,7 +32,8 @@ def unpacked(body: bytes) -> bytes:
 def in_utf8(body: bytes) -> bytes:
     """Return the text without its byte order mark.
 
-    Raises `InvalidError` with the name of any other encoding.
+    Raises `InvalidError` if the text is not UTF-8. The fault names the other encoding, or the first
+    invalid byte.
     """
     text = body.removeprefix(codecs.BOM_UTF8)
     encoding = encoding_of(text)
@@ -51,9 +53,9 @@ def encoding_of(text: bytes) -> str:
 
 
 def readable(body: bytes) -> str:
-    """Return a message as people and searches read it: JSON in whatever encoding it came.
+    """Return a message as text for people and searches, in whatever encoding its JSON came.
 
-    Anything else is shown as UTF-8, with escapes for bytes that are none.
+    Anything else is shown as UTF-8, with escapes for invalid bytes.
     """
     text = unpacked(body)
     encoding = json.detect_encoding(text)

@@ -1,4 +1,4 @@
-"""One family of errors with a few meanings.
+"""The errors of the app, with a small number of meanings.
 
 They become HTTP answers, replies or poison messages only at the edge. The docstring of a class is
 the default message of its errors, so it has one line.
@@ -23,11 +23,11 @@ class AppError(Exception):
 
 
 class ConflictError(AppError):
-    """Another writer changed the order first, or the row exists already."""
+    """Another writer changed the order first, or the row already exists."""
 
 
 class UnavailableError(AppError):
-    """A store, queue or service was not reached, or its answer was lost: the effect is unknown."""
+    """No answer came from a store, queue or service, so the effect of the call is unknown."""
 
 
 class AccessDeniedError(UnavailableError):
@@ -35,11 +35,11 @@ class AccessDeniedError(UnavailableError):
 
 
 class QueueRefusedError(UnavailableError):
-    """The queue does not exist, is disabled or is full: a retry helps only after a repair."""
+    """The queue does not exist, is disabled or is full. Repair it before you try again."""
 
 
 class ChannelAwayError(UnavailableError):
-    """A channel to people did not take a message; it may take it after `retry_after`."""
+    """A channel to people did not take a message. It may take the message after `retry_after`."""
 
     def __init__(self, why: str, retry_after: timedelta = timedelta()) -> None:
         super().__init__(why)
@@ -51,7 +51,7 @@ class ChannelRefusedError(AppError):
 
 
 class OutOfTimeError(AppError):
-    """The function took longer than it may; what it has written stays."""
+    """The function ran out of time. What it has written stays."""
 
 
 class NewerWorkflowError(AppError):
@@ -59,7 +59,7 @@ class NewerWorkflowError(AppError):
 
 
 class CausedError(AppError):
-    """Nothing is done; `cause` says why."""
+    """Nothing was done. `cause` says why."""
 
     def __init__(self, cause: Cause) -> None:
         facts = json.dumps(dict(cause.facts), default=str)
@@ -68,7 +68,7 @@ class CausedError(AppError):
 
 
 class UnreadableRowError(CausedError):
-    """A row cannot be read by this version of the app: it needs a repair, or a newer version."""
+    """A row cannot be read. It needs a repair, or a newer version of the app."""
 
 
 class UnknownOrderError(AppError):
@@ -80,11 +80,11 @@ class InvalidCallbackUrlError(AppError):
 
 
 class TooManyTriesError(AppError):
-    """There were too many calls with a wrong link: wait for a while."""
+    """Too many calls used a wrong link. Wait before you try again."""
 
 
 class TooManyCallsError(AppError):
-    """A caller makes too many calls, and has to wait for `retry_after` seconds."""
+    """The caller makes too many calls, and has to wait for `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TooManyCallsError(AppError):
 
 
 class UnknownAgentError(AppError):
-    """The app has no agent of that name."""
+    """The app has no agent of this name."""
 
 
 class UnknownMessageError(AppError):
@@ -101,22 +101,24 @@ class UnknownMessageError(AppError):
 
 @dataclass(frozen=True, slots=True)
 class InputFault:
-    """One fault of an input, as a code with facts; `engine.words.errors` has its words."""
+    """One fault of an input, as a code with facts.
+
+    `engine.words.errors` has the texts for people.
+    """
 
     place: str
-    """The field, such as `lines.0.name`; empty for the whole input."""
+    """The field, such as `lines.0.name`, or an empty text for the whole input."""
     code: str
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """JSON values, none of which repeats the input."""
+    """JSON values. None of them repeats the input."""
     message: str = field(default="", compare=False)
-    """What the library that found it says, for the log."""
+    """The message of the library that found the fault, for the log."""
 
     def within(self, place: str) -> "InputFault":
-        """Return the fault with its place inside another one."""
         return replace(self, place=f"{place}.{self.place}" if self.place else place)
 
     def as_json(self) -> Mapping[str, Any]:
-        """Return the fault as a fact of a cause."""
+        """Return the fault as JSON, for use as a fact of a cause."""
         return {"place": self.place, "code": self.code, "facts": self.facts}
 
     def __str__(self) -> str:
@@ -126,9 +128,9 @@ class InputFault:
 
 
 class InvalidError(AppError):
-    """The input is not acceptable; `faults` lists all of its faults, never only the first.
+    """The input is not acceptable. `faults` lists all of its faults, and not only the first.
 
-    A fault that a business found is a text in its own words.
+    A fault that a business found is a text in the words of the business.
     """
 
     def __init__(self, faults: Sequence[InputFault | str]) -> None:
@@ -136,14 +138,13 @@ class InvalidError(AppError):
         self.faults = list(faults)
 
     def within(self, place: str) -> list[InputFault | str]:
-        """Return the faults with their places inside another one."""
         return [
             f"{place}.{fault}" if isinstance(fault, str) else fault.within(place)
             for fault in self.faults
         ]
 
     def as_facts(self) -> list[Any]:
-        """Return the faults as a fact of a cause."""
+        """Return the faults as JSON, for use as a fact of a cause."""
         return [fault if isinstance(fault, str) else fault.as_json() for fault in self.faults]
 
 
@@ -152,7 +153,7 @@ class NotSignedInError(AppError):
 
 
 class NotAllowedError(AppError):
-    """Whoever is signed in may not do this, but needs `role`."""
+    """The signed-in user may not do this. The user needs `role`."""
 
     def __init__(self, role: str) -> None:
         super().__init__()
@@ -160,11 +161,11 @@ class NotAllowedError(AppError):
 
 
 class UnknownLengthError(AppError):
-    """The length of the body is not known: send it with a Content-Length, and not in chunks."""
+    """The length of the body is unknown. Send a Content-Length, and no chunks."""
 
 
 class UnknownNameError(InvalidError):
-    """The input's only fault is a name that a newer version of the app may know."""
+    """The only fault of the input is a name that a newer version of the app may know."""
 
 
 class OtherVersionError(UnknownNameError):
@@ -172,12 +173,13 @@ class OtherVersionError(UnknownNameError):
 
 
 def as_one(errors: Sequence[InvalidError]) -> InvalidError:
-    """Return one error that names all faults.
+    """Return one error with the faults of all errors.
 
-    This version cannot judge a message of another one, so `OtherVersionError` comes first; names
-    that only a newer version may know count only if nothing else is wrong.
+    The result is an `OtherVersionError` if any error is. It is an `UnknownNameError` only if all
+    errors are.
     """
     faults = list(chain.from_iterable(error.faults for error in errors))
+    # This version cannot judge a message of another version, so this error comes first.
     if any(isinstance(error, OtherVersionError) for error in errors):
         return OtherVersionError(faults)
     unknown = all(isinstance(error, UnknownNameError) for error in errors)
@@ -185,30 +187,30 @@ def as_one(errors: Sequence[InvalidError]) -> InvalidError:
 
 
 class RefusedError(CausedError):
-    """The request is well-formed, but makes no sense in the order's present state."""
+    """The request is valid, but not possible in the present state of the order."""
 
 
 class WorkCancelledError(RuntimeError):
-    """A piece of work was cancelled without a request to stop it; its effect is unknown."""
+    """Work was cancelled, although nobody requested a stop. Its effect is unknown."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} was cancelled, and nobody had asked for that")
 
 
 class TransientError(AppError):
-    """The remote service failed in a way that may pass, so another try is worthwhile."""
+    """The remote service failed in a way that may pass, so a retry may help."""
 
 
 class CallTimeoutError(TransientError):
-    """The remote service gave no answer in the time of the call, or there was none for a call."""
+    """The remote service did not answer in the time of the call, or no time was left for a call."""
 
 
 class GatewayError(TransientError):
-    """A gateway or a proxy turned the call away before it reached the service."""
+    """A gateway or a proxy rejected the call before it reached the service."""
 
 
 class NotAttemptedError(AppError):
-    """The agent may not call its service now (AGT-8); `retry_after` is how long to wait."""
+    """The agent may not call its service before `retry_after` has passed (AGT-8)."""
 
     def __init__(self, reason: NotAttemptedReason, detail: str, retry_after: timedelta) -> None:
         super().__init__(detail)
@@ -217,7 +219,7 @@ class NotAttemptedError(AppError):
 
 
 class ThrottledError(AppError):
-    """The service asked all callers to wait; the call itself may have had its effect (UND-2)."""
+    """The service asked all callers to wait. The call may have had its effect (UND-2)."""
 
     def __init__(self, detail: str, retry_after: timedelta) -> None:
         super().__init__(detail)
@@ -225,26 +227,26 @@ class ThrottledError(AppError):
 
 
 class DeferredError(AppError):
-    """The service has accepted the call, and will do it later: ask again with the same key."""
+    """The service accepted the call and finishes the work later. Ask again with the same key."""
 
     def __init__(self, detail: str | None = None, *, retry_after: timedelta) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
-        """How long the service asks to wait before it is asked again."""
+        """The time to wait before the next request."""
 
 
 class AnswersLaterError(AppError):
-    """The service has accepted the call, names no time, and has the link to answer it (ANS-8)."""
+    """The service accepted the call, and will answer through the callback URL (ANS-8)."""
 
 
 class PermanentError(AppError):
-    """No retry of the call can help (AGT-6)."""
+    """The call failed, and no retry can help (AGT-6)."""
 
     origin: ClassVar[FailureOrigin]
 
 
 class RejectedError(PermanentError):
-    """The service refused the request, and said so itself."""
+    """The service itself refused the request."""
 
     origin = FailureOrigin.SERVICE
 
@@ -253,16 +255,16 @@ class RejectedError(PermanentError):
     ) -> None:
         super().__init__(detail)
         self.identifiers = identifiers or {}
-        """The `type` and the `code` by which the service names the refusal, if it does."""
+        """The `type` and the `code` of the refusal, if the service gave them."""
 
 
 class InvalidRequestError(PermanentError):
-    """The request is wrong, and stays wrong if it is sent again; the service did nothing."""
+    """The request is invalid, so the service did nothing. A repeated request would fail too."""
 
     origin = FailureOrigin.REQUEST
 
 
 class InvalidResultError(PermanentError):
-    """No reply can carry what the service answered; it may have done the work."""
+    """The service may have done the work, but no reply can carry its answer."""
 
     origin = FailureOrigin.RESULT

@@ -1,4 +1,4 @@
-"""The events of an order's history: what happened by one transition, as values.
+"""The events of an order's history, as values. One transition records one or more of them.
 
 A cause is a code with facts. Words for people are made where the history is shown.
 """
@@ -38,7 +38,7 @@ class AttemptEvent(StepEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepStarted(AttemptEvent):
-    """An attempt was recorded, and its request goes out (SCH-3)."""
+    """An attempt was recorded, and its request is sent after the commit (SCH-3)."""
 
     capability: str
     agent: str
@@ -48,7 +48,7 @@ class StepStarted(AttemptEvent):
 
     @property
     def is_external(self) -> bool:
-        """Whether an external event is awaited, and no request goes out (ANS-1)."""
+        """Whether the attempt waits for an external event, so no request is sent (ANS-1)."""
         return self.agent == EXTERNAL_PARTY
 
 
@@ -64,23 +64,26 @@ class StepUndone(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepFailed(AttemptEvent):
-    """No more attempts: it was refused, has no request, or reached its threshold (SCH-8)."""
+    """The step has failed and gets no more attempts (SCH-8).
+
+    It was refused, its request could not be made, or it reached its threshold.
+    """
 
     cause: Cause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptDeferred(AttemptEvent):
-    """The service accepted the call, and finishes the work later (AGT-11)."""
+    """The service accepted the call and finishes the work later (AGT-11)."""
 
     agent: str
     until: AwareDatetime
-    """When the service is asked again."""
+    """The time of the next request to the service."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotAttempted(AttemptEvent):
-    """An agent replied that it made no call; no failure is counted (AGT-8)."""
+    """An agent replied that it made no call. This counts as no failure (AGT-8)."""
 
     cause: Cause
 
@@ -92,23 +95,23 @@ class AttemptExpired(AttemptEvent):
     agent: str
     threshold: int
     failure: int | None = None
-    """The number of this failure; None if it counts as none."""
+    """The number of this failure, or None if the attempt counts as no failure."""
     has_begun: bool = False
-    """Whether an agent is known to have begun it."""
+    """Whether an agent is known to have begun the attempt."""
     fault: str = ""
-    """The last fault that the agent reported of it; empty if it reported none."""
+    """The last fault that the agent reported for the attempt, or empty if it reported none."""
     is_overloaded: bool = False
-    """Whether its agent was overloaded, so that it counts as no failure (SUP-3)."""
+    """Whether the agent was overloaded, so the attempt counts as no failure (SUP-3)."""
 
     @property
     def is_external(self) -> bool:
-        """Whether no external event came in time (ANS-2)."""
+        """Whether the attempt waited for an external event, which did not come in time (ANS-2)."""
         return self.agent == EXTERNAL_PARTY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExternalRequestCancelled(AttemptEvent):
-    """An external event is not awaited any more (SCH-12)."""
+    """The order no longer waits for an external event (SCH-12)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,35 +124,38 @@ class ExternalEventRecorded(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EarlyRefusalRecorded(StepEvent):
-    """Somebody outside refused a step whose condition is pending: it counts if that is needed."""
+    """An external party refused a step before its condition was evaluated.
+
+    The refusal counts only if the step turns out to be needed.
+    """
 
     cause: Cause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptionalStepFailed(StepEvent):
-    """The order goes on without a step that failed (SCH-13)."""
+    """The order continues without a step that failed (SCH-13)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkippedByCondition(StepEvent):
-    """A step is not needed, because its condition says so (SCH-14)."""
+    """The condition of a step is false, so the step is skipped (SCH-14)."""
 
     condition: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepScheduled(StepEvent):
-    """A step starts at a time that its workflow chose (SCH-15)."""
+    """The workflow chose a later start time for a step (SCH-15)."""
 
     until: AwareDatetime
     by: str
-    """The name of the function that chose it."""
+    """The name of the function that chose the time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CooldownStarted(StepEvent):
-    """A step reached its threshold, and cools down before it is tried again (SUP-3)."""
+    """A step reached its threshold. It cools down before the next attempt (SUP-3)."""
 
     number: int
     most: int
@@ -165,48 +171,49 @@ class Submitted(HistoryEvent):
 
     workflow: str
     not_before: AwareDatetime | None = None
-    """When its first steps may start, if that is in the future (SUB-9)."""
+    """The time at which the first steps may start, if it is in the future (SUB-9)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubmissionRefused(HistoryEvent):
-    """A message would have overwritten the order (SUB-3)."""
+    """A message was refused because it would have overwritten the order (SUB-3)."""
 
     cause: Cause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claimed(HistoryEvent):
-    """A scheduler took the order (SCH-2)."""
+    """A scheduler claimed the order (SCH-2)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Requeued(HistoryEvent):
-    """No step runs or can start now, so the order waits."""
+    """No step is running or can start now, so the order waits."""
 
     until: AwareDatetime | None = None
-    """When the next step may start; None if the order waits for no time."""
+    """The time at which the next step may start, or None if the order does not wait for a time."""
     is_chosen: bool = False
-    """Whether that time was chosen, and is no pause after an attempt (SCH-15)."""
+    """Whether the workflow or the sender chose that time. Otherwise it ends a pause after an
+    attempt."""
     held_by: str | None = None
-    """The operator whose release the order waits for (OPR-7)."""
+    """The operator who holds the order, if the order waits for a release (OPR-7)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recovered(HistoryEvent):
-    """The supervisor took the order from its scheduler (SUP-3)."""
+    """The supervisor took the order back from its scheduler (SUP-3)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DueSoon(HistoryEvent):
-    """The deadline of the order comes soon (ALR-6)."""
+    """The deadline of the order is near (ALR-6)."""
 
     due_by: AwareDatetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeadlinePassed(HistoryEvent):
-    """The order was still open at its deadline, and its rule decides what follows (SCH-17)."""
+    """The order was still open at its deadline. Its rule decides what follows (SCH-17)."""
 
     due_by: AwareDatetime
     when_late: WhenLate
@@ -214,10 +221,10 @@ class DeadlinePassed(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UndoRequested(HistoryEvent):
-    """The order is undone, because a step failed or the order is late (UND-1, SCH-17)."""
+    """The order is undone because a step failed or the order is late (UND-1, SCH-17)."""
 
     step: str | None = None
-    """The step that failed; None if the order is late."""
+    """The step that failed, or None if the order is late."""
     cause: Cause
 
 
@@ -228,16 +235,16 @@ class OrderProcessed(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OrderEnded(HistoryEvent):
-    """The order is in `Error` (SCH-8, UND-5)."""
+    """The order ended in `Error` (SCH-8, UND-5)."""
 
     outcome: Outcome
     cause: Cause | None = None
     step: str | None = None
-    """The step that caused the end; None if none did."""
+    """The step that caused the end, or None if no step did."""
 
 
 class Action(StrEnum):
-    """The actions that this version knows by name; an event may name any other."""
+    """The actions that this version knows by name. An event may name any other action."""
 
     CANCEL = "cancel"
     HOLD = "hold"
@@ -255,10 +262,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionTaken(HistoryEvent):
-    """An operator, or the customer, acted on the order, or an operator on all of them."""
+    """An operator or the customer acted on the order, or an operator acted on all orders."""
 
     action: str
-    """The name of the action."""
     note: str
 
 
@@ -268,7 +274,7 @@ class StepActionTaken(ActionTaken):
 
     step: str
     resumes: bool = False
-    """Whether the order, which was in `Error`, goes on by this."""
+    """Whether the action resumes an order that was in `Error`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -289,7 +295,7 @@ class DeadlineMoved(StepActionTaken):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Restored(HistoryEvent):
-    """An operator restored the order from a copy; what happened to it since is unknown (OPR-11)."""
+    """An operator restored the order from a copy. Events after the copy are unknown (OPR-11)."""
 
     copied_at: AwareDatetime
     note: str
@@ -297,7 +303,7 @@ class Restored(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkflowChanged(HistoryEvent):
-    """The order's version of its workflow was changed while the order followed it."""
+    """The version of the workflow was changed while the order followed it."""
 
     workflow: str
     version: int
@@ -307,7 +313,7 @@ class WorkflowChanged(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplyRefused(HistoryEvent):
-    """A reply was not valid, and changed nothing (SCH-6)."""
+    """A reply was invalid and changed nothing (SCH-6)."""
 
     step: str
     attempt: int
@@ -323,7 +329,7 @@ class PersonalDataErased(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PersonalDataRevealed(HistoryEvent):
-    """An operator looked at who the customer is (OPR-1)."""
+    """An operator viewed the customer's data (OPR-1)."""
 
     note: str
 

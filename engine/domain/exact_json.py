@@ -1,4 +1,4 @@
-"""JSON whose numbers are exact: the value of each is read, kept and written as it came."""
+"""JSON with exact numbers: each value is read, kept and written without rounding."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 from simplejson.raw_json import RawJSON
 
 LARGEST_WHOLE = 10**21
-"""Below it a number with a fraction of zeros, such as 2.0 or 1e2, is read as an integer."""
+"""A number below this limit with a fraction of zeros, such as 2.0 or 1e2, is read as an integer."""
 
 
 class ExactNumber(Decimal):
@@ -20,19 +20,17 @@ class ExactNumber(Decimal):
     __slots__ = ()
 
 
+# Most messages do not match. Pydantic reads those directly, which is six times as fast.
 NEEDS_CARE = re.compile(r'(?:"\s*:|[\[,])\s*-?(?:[0-9]+[.eE]|NaN|Infinity)')
-"""Matches every JSON object or list that holds a number with a fraction or an exponent, or none.
-
-It may also match inside a string. Most messages do not match, and pydantic reads those directly:
-six times as fast.
-"""
+"""Matches every JSON text with a fraction, an exponent, NaN or Infinity in an object or a list. It
+may also match inside a string."""
 
 
 def read(text: str | bytes) -> Any:
-    """Return the value of a JSON text; a number that a float would round is an `ExactNumber`.
+    """Return the value of a JSON text. A number that a float would round becomes an `ExactNumber`.
 
-    Raises ValueError if the text is invalid or nested too deeply, or if a number is none in JSON
-    (NaN, Infinity) or beyond all floats (1e999).
+    Raises `ValueError` if the text is invalid or nested too deeply, or if a number is not valid in
+    JSON (NaN, Infinity) or exceeds the range of a float (1e999).
     """
     try:
         return simplejson.loads(text, parse_float=_number, parse_constant=_no_number)
@@ -41,7 +39,10 @@ def read(text: str | bytes) -> Any:
 
 
 def write(value: Any, *, is_ascii: bool = False) -> str:
-    """Return the value as compact JSON; raises ValueError for NaN and infinity."""
+    """Return the value as compact JSON.
+
+    Raises `ValueError` for NaN and infinity.
+    """
     return (_ASCII if is_ascii else _COMPACT).encode(value)
 
 
@@ -56,9 +57,9 @@ def _encoder(**options: Any) -> simplejson.JSONEncoder:
     return simplejson.JSONEncoder(default=_json_of, allow_nan=False, use_decimal=False, **options)
 
 
+# The encoders are kept, because making one takes nearly as long as writing a short text.
 _COMPACT = _encoder(ensure_ascii=False, separators=(",", ":"))
 _ASCII = _encoder(separators=(",", ":"))
-"""The encoders are kept, since making one takes nearly as long as writing a short text."""
 
 
 def _number(text: str) -> int | float | ExactNumber:
@@ -80,7 +81,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def has_exact(value: Any) -> bool:
-    """Whether a JSON value holds a number that a float would round."""
+    """Return whether a JSON value contains a number that a float would round."""
     left = [value]
     while left:
         match left.pop():
@@ -94,7 +95,7 @@ def has_exact(value: Any) -> bool:
 
 
 def with_exact(written: Any, received: Any) -> Any:
-    """Return what a model wrote. Where it rounded a number, put back the number that came."""
+    """Return the value that a model wrote, with the received number where the model rounded it."""
     match written, received:
         case float(), ExactNumber() if written == float(received):
             return received

@@ -1,4 +1,4 @@
-"""Pydantic models of JSON whose numbers are exact."""
+"""Pydantic models of JSON with exact numbers."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
@@ -14,12 +14,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_as(model: type[M], value: Any, **options: Any) -> M:
-    """Return the model of a JSON value, with exact numbers; raises `ValidationError`.
+    """Return the model of a JSON value, with exact numbers.
 
-    Pydantic makes a float of each number. So a number that a float would round is given to a
-    `Decimal` as a text, and put back where any JSON may stand. A field for floats has the float.
+    A `Decimal` gets the exact number, and so does a field that takes any JSON. A field of type
+    float gets the float. Raises `ValidationError` if the value is invalid.
     """
     found = _read_once(model, value, options)
+    # Pydantic makes a float of each number, so a `Decimal` is given its number as a text.
     if exact_json.has_exact(value):
         found = _read_once(model, _with_texts(value, found), options)
         _exact(found, value, takes_any=False)
@@ -31,7 +32,7 @@ def _read_once(model: type[M], value: Any, options: Mapping[str, Any]) -> M:
 
 
 def _with_texts(value: Any, content: Any) -> Any:
-    """Return the value with a text for each exact number of which the model made a `Decimal`."""
+    """Return the value with each exact number as a text if the model made a `Decimal` of it."""
     if isinstance(content, RootModel):
         content = content.root
     match value:
@@ -46,7 +47,7 @@ def _with_texts(value: Any, content: Any) -> Any:
 
 
 def _members_of(content: Any) -> Mapping[str, Any]:
-    """Return what a model made of the members of an object, as far as that is known."""
+    """Return the values that a model made from the members of an object, where known."""
     if isinstance(content, BaseModel):
         declared = type(content).model_fields.items()
         known = {_on_the_wire(name, field): content.__dict__[name] for name, field in declared}
@@ -59,7 +60,7 @@ def _members_of(content: Any) -> Mapping[str, Any]:
 
 
 def _parts_of(content: Any, length: int) -> Sequence[Any]:
-    """Return what a model made of the parts of a list, as far as that is known."""
+    """Return the values that a model made from the parts of a list, where known."""
     if isinstance(content, list | tuple) and len(content) == length:
         return content
     if isinstance(content, Set):  # it has lost its order: a decimal stands for all
@@ -73,7 +74,7 @@ def _on_the_wire(name: str, field: Any) -> str:
 
 
 def _exact(content: Any, value: Any, *, takes_any: bool) -> Any:
-    """Return the content with the exact numbers wherever its type takes any JSON."""
+    """Return the content with exact numbers wherever its type takes any JSON."""
     if isinstance(content, BaseModel):
         received = {"root": value} if isinstance(content, RootModel) else value
         _put_exact(content, received if isinstance(received, Mapping) else {})
@@ -92,7 +93,7 @@ def _exact(content: Any, value: Any, *, takes_any: bool) -> Any:
 
 
 def _as_tuple(content: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
-    """Return the parts as a tuple; those of a named tuple stay as they are."""
+    """Return the parts as a tuple. A named tuple stays unchanged."""
     return tuple(parts) if type(content) is tuple else content
 
 
@@ -111,7 +112,7 @@ def _takes_any(annotation: Any) -> bool:
 
 
 def as_json(content: BaseModel, **options: Any) -> dict[str, Any]:
-    """Return the content as a JSON object, with exact numbers."""
+    """Return the content as a JSON object with exact numbers."""
     written = content.model_dump(mode="json", by_alias=True, **options)
     exact = content.model_dump(by_alias=True, **options)
     found: dict[str, Any] = exact_json.with_exact(written, exact)

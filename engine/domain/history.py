@@ -1,6 +1,7 @@
-"""The names of events in the history, what each name means, and their form in rows.
+"""The names of events in the history, the meaning of each name, and their form in rows.
 
-Rows, views, alert queries and the log have the names. Programs read the values, and parse no words.
+Rows, views, alert queries and the log have the names. Programs read the values, and do not parse
+words.
 """
 
 import json
@@ -55,7 +56,8 @@ TAGS: Mapping[type[HistoryEvent], str] = {
     events.PersonalDataErased: "erased",
     events.PersonalDataRevealed: "revealed",
 }
-"""The word for each type of event in rows; unless its values say more, also its name."""
+"""The tag of each type of event in rows. It is also the name of the event, unless its values select
+a more exact name."""
 
 _OF_ACTION: Mapping[str, str] = {
     Action.CANCEL: "cancelled",
@@ -73,19 +75,20 @@ _OF_STEP_ACTION: Mapping[str, tuple[str, str]] = {
     Action.RETRY_WITH_NEW_KEY: ("retried-with-new-key", "step-retried-with-new-key"),
     Action.SETTLE: ("settled", "step-settled"),
 }
-"""The name if the order goes on by the action, and if it still waits for an operator."""
+"""The name if the order continues by the action, and the name if it still waits for an operator."""
 
 
 def names_of_action(action: str) -> tuple[str, ...]:
-    """Return the names that the event of an action can have; one without a name here has its own.
+    """Return the names that the event of an action can have.
 
-    The first is that of an action by which the order goes on.
+    The first name means that the order continues by the action. An action without an entry in the
+    tables has only its own name.
     """
     return _OF_STEP_ACTION.get(action) or (_OF_ACTION.get(action, action),)
 
 
 def name_of(event: HistoryEvent) -> str:
-    """Return the name of the event, as operators filter and count by it."""
+    """Return the name by which operators filter and count the event."""
     match event:
         case events.UnknownEvent(name=name):
             return name
@@ -103,7 +106,10 @@ def name_of(event: HistoryEvent) -> str:
 
 
 class Weight(IntEnum):
-    """How much an event says: the last one of the greatest weight names its entry."""
+    """The importance of an event.
+
+    The last event of the greatest weight gives its history entry the name.
+    """
 
     DETAIL = 0
     STEP = 1
@@ -113,16 +119,15 @@ class Weight(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EventInfo:
-    """What an event means for those who read the history."""
+    """The meaning of an event for readers of the history."""
 
     weight: Weight = Weight.ORDER
     is_failure: bool = False
-    """Whether something went wrong."""
     changes_nothing: bool = False
-    """Whether it only reports: the order stayed as it was."""
+    """Whether the event only reports something, and the order did not change."""
     begins_attempt: bool = False
     ends_attempt: Mark | None = None
-    """The mark of the attempt at its step, which has ended by it; None if it has not."""
+    """The mark of the attempt that ended by this event, or None if no attempt ended."""
 
 
 def _attempt_ended(
@@ -132,7 +137,7 @@ def _attempt_ended(
 
 
 def _order_ended(status: OrderStatus) -> EventInfo:
-    """Return the meaning of an end, which is a failure if it waits for an operator."""
+    """Return the meaning of an end. It is a failure if the order then waits for an operator."""
     return EventInfo(is_failure=STATUS_INFO[status].waits_for_operator)
 
 
@@ -179,11 +184,14 @@ EVENT_INFO: Mapping[str, EventInfo] = {
     "revealed": EventInfo(changes_nothing=True),
     **dict.fromkeys(_ACTIONS, _ORDER),
 }
-"""The meaning of each event, by its name."""
+"""The meaning of each event by its name."""
 
 
 def entry_name(happened: Sequence[HistoryEvent]) -> str:
-    """Return the name of an entry: that of an event of the order, or else of its step."""
+    """Return the name of a history entry.
+
+    An event of the order gives the name. Without such an event, an event of a step does.
+    """
     names = [name_of(event) for event in reversed(happened)]
     return max(names, key=lambda name: EVENT_INFO.get(name, _ORDER).weight)
 
@@ -204,7 +212,7 @@ _EVENTS: TypeAdapter[Any] = TypeAdapter(
 
 
 def to_data(happened: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
-    """Return the events as JSON objects with camelCase fields; unknown events are left out."""
+    """Return the events as JSON objects with camelCase fields. Unknown events are left out."""
     known = [event for event in happened if not isinstance(event, events.UnknownEvent)]
     data = _EVENTS.dump_python(tuple(known), mode="json", by_alias=True, exclude_none=True)
     return [
@@ -213,10 +221,10 @@ def to_data(happened: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
 
 
 def line_of(happened: Sequence[HistoryEvent]) -> str:
-    """Return the events as one line of codes and values, for logs and for those who read rows.
+    """Return the events as one line of codes and values, for logs and for readers of rows.
 
-    A version of the app that does not know an event shows it so. Events that are not known here
-    keep the line in which they were read.
+    A version of the app that does not know an event shows this line. Events that this version does
+    not know keep the line with which they were read.
     """
     unknown = (event.words for event in happened if isinstance(event, events.UnknownEvent))
     return "; ".join((*unknown, *map(_line, to_data(happened))))
@@ -236,13 +244,19 @@ def _quoted(value: Any) -> str:
 
 
 def from_data(data: Any) -> tuple[HistoryEvent, ...]:
-    """Return the events; raises `pydantic.ValidationError` for one that is not known here."""
+    """Return the events of JSON objects.
+
+    Raises `pydantic.ValidationError` if this version does not know an event.
+    """
     found: tuple[HistoryEvent, ...] = _EVENTS.validate_python(data)
     return found
 
 
 def read_events(name: str, line: str, data: Any) -> tuple[HistoryEvent, ...]:
-    """Return the events of a row; those that are not known here as one with their line (FLT-12)."""
+    """Return the events of a row.
+
+    If this version does not know them, return one `UnknownEvent` with their line (FLT-12).
+    """
     found: tuple[HistoryEvent, ...] = ()
     with suppress(ValidationError):
         found = from_data(data)

@@ -1,9 +1,9 @@
-"""The messages between the roles, and how they travel.
+"""The messages between the roles, and their form on the wire.
 
-Decoding names every fault of a message at once. Between our own roles, unknown fields are ignored,
-so that two versions of the app can run side by side. In a submission, unknown fields are the
-payload, which the business checks. Another `schemaVersion`, or a value that a later version may
-have added, is no ordinary fault: such a message is left to the hosts that know it (FLT-12).
+Decoding reports all faults of a message. Between our own roles, unknown fields are ignored, so two
+versions of the app can run side by side. In a submission, unknown fields are the payload, which the
+business checks. A message with another `schemaVersion`, or with a value that a later version may
+have added, is left to the hosts that know it (FLT-12).
 """
 
 import re
@@ -37,62 +37,64 @@ from engine.domain.texts import plain
 
 SCHEDULER_REQUESTS = "scheduler-requests"
 ANSWERS = "answers"
-"""The queue of answers from outside, where a workflow of the business waits for some (ANS-9)."""
+"""The queue of external events, if a workflow of the business waits for any (ANS-9)."""
 DEAD_LETTERS = "dead-letters"
-"""The queue to which all others forward the messages that Service Bus gives up (FLT-6)."""
+"""The queue to which all other queues forward the messages that Service Bus stops delivering
+(FLT-6)."""
 OPERATORS = "operators"
-"""The destination of outbox rows for Event Grid; any other is the private queue of that name."""
+"""The destination of outbox rows for Event Grid. Any other destination is the name of a private
+queue."""
 
+# The other orders of its batch wait that long.
 SENDING = timedelta(seconds=5)
-"""How long a request is retried on its way out: its batch, with other orders, waits that long."""
+"""How long the sending of a request is retried."""
 
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
-"""Control characters and non-characters: the XML of Storage Queues cannot hold them."""
+"""Control characters and non-characters, which the XML of Storage Queues cannot hold."""
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^[^{NO_TEXT}]+$")]
 UNSEEN = r"\s\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff"
-"""Blanks, and characters without a width."""
+"""Blanks and characters without a width."""
 Seen = Annotated[
     str, Field(min_length=1, pattern=f"^[^{NO_TEXT}]*[^{NO_TEXT}{UNSEEN}][^{NO_TEXT}]*$")
 ]
-"""A text of which something can be seen."""
+"""A text with at least one visible character."""
 Name = Annotated[Seen, Field(max_length=200)]
-"""The name of somebody."""
+"""The name of a person or a thing, with at least one visible character."""
 OPERATION = re.compile(r"[a-z][a-z0-9-]{0,40}")
-"""The name of an operation of a remote service: one part of its address, so never a path."""
+"""The name of an operation of a remote service. It is one part of its address, and never a path."""
 Operation = Annotated[str, Field(pattern=f"^{OPERATION.pattern}$")]
 Key = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
 STEP_NAME = r"^[a-z][a-z0-9-]{0,40}$"
 """The pattern of the names of steps, workflows, agents and capabilities."""
 StepName = Annotated[str, Field(pattern=STEP_NAME)]
 LOST_PLUS = re.compile(r":[^ ]{2,20} [0-9]{2}:?[0-9]{2}\Z")
-"""A time in whose offset a query made a blank of the `+`."""
+"""A time in which the `+` of the offset came as a blank, because it was not escaped in a query."""
 NUMBER = re.compile(r"[+-]?[0-9.]+")
 
 
 def _no_guess(time: Any) -> Any:
-    """Return a time as it came; raises for what only looks like one.
+    """Return a time as it came.
 
-    A number is none, since nothing tells seconds from milliseconds.
+    Raises `PydanticCustomError` for a number, and for a time whose offset lost its `+`.
     """
     if isinstance(time, str) and LOST_PLUS.search(time):
         raise PydanticCustomError("lost-plus", "the + of the offset came as a blank")
+    # Nothing tells seconds from milliseconds.
     is_number = isinstance(time, int | float) and not isinstance(time, bool)
     if is_number or (isinstance(time, str) and NUMBER.fullmatch(time)):
         raise PydanticCustomError("number-for-time", "a number is no time")
     return time
 
 
+# Tables have no time before 1601. Times at the ends of the calendar cannot change their zone.
 Moment = Annotated[
     AwareDatetime,
     # Strict, it would refuse a text as soon as anything looks at it before.
     Field(strict=False, ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)),
     BeforeValidator(_no_guess),
 ]
-"""A time that every part of the system can hold.
-
-Tables have no time before 1601, and times at the ends of the calendar cannot change their zone.
-"""
+"""A time between 1970 and 9000, which every part of the system can hold."""
 
 
 def requests_queue(agent: str) -> str:
@@ -101,13 +103,13 @@ def requests_queue(agent: str) -> str:
 
 
 def responses_queue(agent: str) -> str:
-    """Return the queue on which the agent's replies come back (SCH-4)."""
+    """Return the queue to which the agent sends its replies (SCH-4)."""
     return f"{agent}-responses"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BusMessage:
-    """One Service Bus message to send; `body` is JSON text."""
+    """One Service Bus message to send. `body` is JSON text."""
 
     queue: str
     message_id: str
@@ -116,18 +118,19 @@ class BusMessage:
     reply_to: str | None = None
     time_to_live: timedelta | None = None
     not_before: datetime | None = None
-    """When the queue may deliver it; its time to live begins then."""
+    """The earliest delivery. The time to live begins then."""
     patience: timedelta | None = None
-    """How long a sender tries at most; None for as long as the message lives."""
+    """How long the sending is retried at most, or None for as long as the message lives."""
 
     def __post_init__(self) -> None:
-        """Refuse a message without ids: in a batch, Azure's host fills in those of the next one."""
+        """Raise `ValueError` if the message has no message id or no correlation id."""
+        # In a batch, the Azure host would fill in the ids of the next message.
         if not (self.message_id and self.correlation_id):
             raise ValueError(f"a message to {self.queue} needs a message id and a correlation id")
 
 
 class Message(BaseModel):
-    """Base of all messages: camelCase on the wire, immutable here."""
+    """Base of all messages. Fields are camelCase on the wire, and messages are immutable."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -140,18 +143,20 @@ class Message(BaseModel):
     schema_version: int
 
     def to_json(self) -> str:
-        """Return the message as it goes over the wire."""
         return exact_json.write(self.model_dump(by_alias=True, exclude_none=True))
 
 
 NotBefore = Annotated[
     Moment, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
 ]
-"""When an order may begin."""
+"""The time before which no step of the order starts."""
 
 
 class Submission(Message):
-    """A message on the queue `order-submissions` (SUB-1); fields not named here are the payload."""
+    """A message on the queue `order-submissions` (SUB-1).
+
+    Fields that are not named here are the payload.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -161,42 +166,43 @@ class Submission(Message):
         Moment, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
     ]
     workflow: StepName | None = None
-    """None for the default workflow of the business."""
+    """The workflow, or None for the default workflow of the business."""
     not_before: NotBefore | None = None
-    """When the first steps may begin; None for at once (SUB-9)."""
+    """The earliest start of the first steps, or None for an immediate start (SUB-9)."""
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
 
     @property
     def payload(self) -> Mapping[str, Any]:
-        """The fields that only the business understands."""
         return self.model_extra or {}
 
     def to_json(self) -> str:
         """Return the message for the wire, in ASCII, which any Storage Queue can hold.
 
-        What is null in the payload stays: its model may ask for it.
+        A null in the payload stays, because its model may require the field.
         """
         unset = {name for name in type(self).model_fields if getattr(self, name) is None}
         return exact_json.write(self.model_dump(by_alias=True, exclude=unset), is_ascii=True)
 
 
 class OrderReady(Message):
-    """Names an order to the scheduler, which polling would find too, but later (SUB-6, SUP-3)."""
+    """A wake-up: the scheduler can claim this order (SUB-6, SUP-3).
+
+    Polling finds the order too, but later.
+    """
 
     schema_version: Literal[1] = 1
     order_id: OrderId
     steps: tuple[StepName, ...] = ()
     needs: StepName | None = None
-    """The capability that the order waits for; None if it needs none and can only end."""
+    """The capability that the order waits for, or None if it needs no agent."""
     priority: Priority = Priority.NORMAL
     since: Moment | None = None
-    """The time since which the order waits."""
+    """The time at which the order began to wait."""
     again: bool = False
-    """Whether the wake-up comes a second time, because no agent had room the first time."""
+    """Whether this is the second wake-up, because no agent had capacity at the first."""
 
     def to_bus(self) -> BusMessage:
-        """Address the wake-up to any scheduler."""
         return BusMessage(
             queue=SCHEDULER_REQUESTS,
             message_id=f"{self.order_id}:ready",
@@ -206,12 +212,11 @@ class OrderReady(Message):
 
 
 def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
-    """Return the message id of an attempt's request, which is the correlation id of its reply."""
+    """Return the message id of an attempt's request. It is the correlation id of the reply."""
     return f"{order_id}:{step}:{attempt}:{action}"
 
 
 def order_id_in(request: str) -> str:
-    """Return the id of the order whose attempt a request id names."""
     return request.partition(":")[0]
 
 
@@ -231,28 +236,30 @@ class AttemptMessage(Message):
 
     @property
     def request_id(self) -> str:
-        """The id of this request, or of the request that this reply answers."""
+        """The id of this request, or of the request to which this reply belongs."""
         return request_id(self.order_id, self.step, self.attempt, self.action)
 
 
 class AgentRequest(AttemptMessage):
-    """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
+    """A request to an agent: carry out one attempt of one step before `complete_by` (SCH-4)."""
 
     schema_version: Literal[1] = 1
     operation: Operation
-    """The operation of the remote service."""
     idempotency_key: Key
     issued_at: Moment
     complete_by: Moment
     answer_by: Moment | None = None
-    """When the service has to have done what it accepted before; None if it has not."""
+    """The time by which the service has to finish work that it accepted earlier, or None if it
+    accepted none."""
     callback_url: str | None = Field(default=None, repr=False)
-    """Where the service can answer later, without a key of the app (ANS-6); None in an undo."""
+    """The address at which the service can answer later without a key of the app (ANS-6), or None
+    in an undo."""
     content: Mapping[str, Any]
-    """What the step's definition made from the order and the results of earlier steps."""
+    """The content that the step's definition made from the order and the results of earlier
+    steps."""
 
     def to_bus(self, agent: str, time_to_live: timedelta) -> BusMessage:
-        """Address the request to the agent's own queue, where it expires with its time (AGT-5)."""
+        """Address the request to the agent's queue, where it expires (AGT-5)."""
         return BusMessage(
             queue=requests_queue(agent),
             message_id=self.request_id,
@@ -273,9 +280,9 @@ class ReplyMessage(AttemptMessage):
     schema_version: Literal[2] = 2
     outcome: ReplyOutcome
     instance: Annotated[str, Field(max_length=200)] = ""
-    """The instance of the agent that answers, as named in its health row (AGT-10)."""
+    """The instance of the agent that replies, as named in its health row (AGT-10)."""
     complete_by: AwareDatetime
-    """The complete-by time of the request, until which the reply lives (AGT-4)."""
+    """The complete-by time of the request, at which the reply expires (AGT-4)."""
 
     def to_bus(self, agent: str, now: datetime) -> BusMessage:
         """Address the reply to the schedulers, correlated by the id of its request (AGT-4)."""
@@ -293,7 +300,7 @@ RetryAfter = Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)]
 
 
 class CompletedReply(ReplyMessage):
-    """The service did what the request asks for, or undid it."""
+    """The service did the requested work, or undid it."""
 
     outcome: Literal[ReplyOutcome.COMPLETED] = ReplyOutcome.COMPLETED
     result: Mapping[str, Any] | None = None
@@ -302,7 +309,7 @@ class CompletedReply(ReplyMessage):
 class FailedReply(ReplyMessage):
     """The attempt failed, and no retry can help (AGT-6).
 
-    Unless the service refused, an operator decides, whatever the step's failure policy is.
+    Unless the service itself refused, an operator decides, regardless of the step's failure policy.
     """
 
     outcome: Literal[ReplyOutcome.FAILED] = ReplyOutcome.FAILED
@@ -313,37 +320,38 @@ class FailedReply(ReplyMessage):
     code: Text | None = None
     """The code by which the service names a refusal."""
     in_doubt: bool = False
-    """Whether an earlier call had no answer, so that its effect is unknown (UND-2)."""
+    """Whether an earlier call of the attempt had no answer, so its effect is unknown (UND-2)."""
 
     @property
     def identifiers(self) -> Mapping[str, str]:
-        """The service's `type` and `code` of a refusal, without those that it did not give."""
+        """The `type` and the `code` of the refusal, if the service gave them."""
         given = {"type": self.type, "code": self.code}
         return {name: value for name, value in given.items() if value}
 
 
 class NotAttemptedReply(ReplyMessage):
-    """The agent did not call the service, so the request may come again (AGT-8)."""
+    """The agent did not call the service, so the request may be sent again (AGT-8)."""
 
     outcome: Literal[ReplyOutcome.NOT_ATTEMPTED] = ReplyOutcome.NOT_ATTEMPTED
     reason: NotAttemptedReason
     detail: Detail = ""
     retry_after: RetryAfter = 0.0
-    """Seconds after which the request may come again."""
+    """Seconds after which the request may be sent again."""
     in_doubt: bool = False
-    """As that of `FailedReply`."""
+    """As in `FailedReply`."""
 
 
 class DeferredReply(ReplyMessage):
-    """The service accepted the work and finishes it later; it is asked again (AGT-11)."""
+    """The service accepted the work and finishes it later. It is then asked again (AGT-11)."""
 
     outcome: Literal[ReplyOutcome.DEFERRED] = ReplyOutcome.DEFERRED
     retry_after: RetryAfter = 0.0
     """Seconds after which the service may be asked again."""
     reason: NotAttemptedReason | None = None
-    """Why the agent did not ask it again in this attempt, if anything prevented that."""
+    """The reason why the agent could not ask the service again in this attempt, or None if it
+    could."""
     in_doubt: bool = False
-    """As that of `FailedReply`."""
+    """As in `FailedReply`."""
 
 
 AgentReply = CompletedReply | FailedReply | NotAttemptedReply | DeferredReply
@@ -364,32 +372,30 @@ class AnyAttempt(BaseModel):
     order_id: OrderId
     step: StepName
     action: Annotated[str, Field(pattern=r"^[A-Za-z-]{1,16}$")]
-    """Short enough for the message id that it is a part of."""
+    """The action is short enough for the message id that contains it."""
     attempt: Annotated[int, Field(ge=1, lt=10**9)]
     complete_by: Moment
 
     @property
     def request_id(self) -> str:
-        """The id of this request, or of the request that this reply answers."""
+        """The id of this request, or of the request to which this reply belongs."""
         return request_id(self.order_id, self.step, self.attempt, self.action)
 
 
 PAUSE = timedelta(seconds=1)
-"""The shortest pause before a message that could not be handled comes again."""
+"""The minimum pause before a message that could not be handled is delivered again."""
 LONGEST_PAUSE = timedelta(seconds=30)
 
 
 def later(message: BusMessage, begins: datetime) -> BusMessage:
-    """Return the message as its queue delivers it from then on.
-
-    It gets an id of its own, because a queue with duplicate detection would drop the old one.
-    """
+    """Return the message with a later delivery: its queue delivers it at `begins`."""
+    # The id is new, because a queue with duplicate detection would drop the old one.
     message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
     return replace(message, message_id=message_id, not_before=begins)
 
 
 def schedule_redelivery(message: BusMessage, now: datetime, until: datetime) -> BusMessage | None:
-    """Return the message as it comes again after a pause; None if that is after `until`."""
+    """Return the message to redeliver after a pause, or None if that is not before `until`."""
     begins = now + max(PAUSE, min(LONGEST_PAUSE, (until - now) / 10))
     if begins >= until:
         return None
@@ -397,7 +403,10 @@ def schedule_redelivery(message: BusMessage, now: datetime, until: datetime) -> 
 
 
 def bus_queues(agents: Iterable[str], *, answers: bool = False) -> list[str]:
-    """Return the queues between the schedulers and these agents, perhaps with that of answers."""
+    """Return the queues of the schedulers and of these agents.
+
+    With `answers`, the queue of external events is one of them.
+    """
     queues = [SCHEDULER_REQUESTS, *([ANSWERS] if answers else [])]
     for agent in agents:
         queues += [requests_queue(agent), responses_queue(agent)]
@@ -407,21 +416,22 @@ def bus_queues(agents: Iterable[str], *, answers: bool = False) -> list[str]:
 Decoded = TypeVar("Decoded", bound=BaseModel)
 
 MAX_FAULTS = 50
-"""How many faults of one message are named, so that large nonsense does not fill logs."""
+"""The maximum number of reported faults of one message, so that a large invalid message does not
+fill logs."""
 
 MAX_OF_NAME = 60
 
 
 def utf16_units(text: str) -> int:
-    """Return the length of the text for tables: characters beyond the first 65,536 count twice."""
+    """Return the length of the text in tables. Characters beyond the first 65,536 count twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
-    """Read one message; raises `InvalidError`, which names every fault by its place in the message.
+    """Return the message with exact numbers.
 
-    Numbers are exact. Raises `OtherVersionError` for a message that only another version of the app
-    can read.
+    Raises `InvalidError` with every fault and its place in the message. Raises `OtherVersionError`
+    for a message that only another version of the app can read.
     """
     text = in_utf8(body).decode() if isinstance(body, bytes) else body
     try:
@@ -443,26 +453,30 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
 
 
 def decode_queued(model: type[Decoded], body: bytes | str) -> Decoded:
-    """Read one message of a queue, as it is or in base64; raises as `decode` does."""
+    """Return the message of a queue, which may be base64.
+
+    Raises the errors of `decode`.
+    """
     return decode(model, unpacked(body) if isinstance(body, bytes) else body)
 
 
 def decode_reply(body: bytes | str) -> AgentReply:
-    """Read an agent's reply; raises as `decode` does.
+    """Return an agent's reply.
 
-    The fields of every reply come first: by them a reply of another version is recognised.
+    Raises the errors of `decode`.
     """
+    # The common fields come first. They show whether the reply has another version.
     outcome = decode_queued(ReplyMessage, body).outcome
     return decode_queued(REPLIES[outcome], body)
 
 
 VALUES = {("outcome",), ("origin",), ("reason",), ("action",), ("priority",)}
-"""The places where a newer version may have values that this one does not know."""
+"""The places in which a newer version may have values that this version does not know."""
 VALUE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,40}")
 
 
 def _is_of_other_version(error: ValidationError) -> bool:
-    """Whether the message has another schema version, or its only faults are new values."""
+    """Return whether the message has another schema version, or only new values as faults."""
     faults = error.errors(include_url=False, include_context=False)
     if any(_is_other_version(fault) for fault in faults):
         return True
@@ -481,8 +495,8 @@ def _is_new_value(fault: ErrorDetails) -> bool:
     return isinstance(value, str) and VALUE.fullmatch(value) is not None
 
 
+# Kept here, because pydantic would otherwise build the class again for each message.
 JSON_OBJECT = RootModel[dict[str, Any]]
-"""Kept here because pydantic would otherwise build the class again for each message."""
 
 
 def payload_in(body: bytes) -> Mapping[str, Any]:
@@ -496,7 +510,8 @@ def payload_in(body: bytes) -> Mapping[str, Any]:
 
 
 def faults_of(error: ValidationError) -> list[InputFault]:
-    """Return every fault, without the input, which may hold personal data."""
+    """Return every fault, without the input."""
+    # The input may contain personal data.
     found = error.errors(include_url=False, include_input=False)
     details = _without_consequences(found)
     faults = [_fault(detail) for detail in details[:MAX_FAULTS]]
@@ -506,7 +521,7 @@ def faults_of(error: ValidationError) -> list[InputFault]:
 
 
 def _fault(detail: ErrorDetails) -> InputFault:
-    """Return the fault as pydantic found it: its type is the code."""
+    """Return the fault that pydantic found. Its type is the code."""
     facts = {
         name: value if isinstance(value, str | int | float) else str(value)
         for name, value in detail.get("ctx", {}).items()
@@ -515,7 +530,7 @@ def _fault(detail: ErrorDetails) -> InputFault:
 
 
 def _without_consequences(details: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
-    """Leave out the "too short" fault of a list whose items have faults of their own."""
+    """Return the faults without "too short" for a list whose items have faults of their own."""
     parents: set[tuple[int | str, ...]] = set()
     for fault in details:
         parents |= {fault["loc"][:depth] for depth in range(len(fault["loc"]))}
@@ -525,5 +540,5 @@ def _without_consequences(details: Sequence[ErrorDetails]) -> Sequence[ErrorDeta
 
 
 def _place(location: Sequence[int | str]) -> str:
-    """Return the place of a fault; the sender's own field names are cut and made printable."""
+    """Return the place of a fault. Field names of the sender are cut and made printable."""
     return ".".join(plain(str(part), MAX_OF_NAME) for part in location) or "body"

@@ -1,6 +1,7 @@
-"""The record of an order: its few own facts, its steps, and the verbs that change it.
+"""The record of an order: its own facts, its steps, and the verbs that change it.
 
-Nothing here sets a value that follows from the steps: `derive.py` does, once for each transition.
+No verb sets a value that follows from the steps. `derive.py` computes these values once for each
+transition.
 """
 
 # The pattern in an hour, 3 of 23: the record of an order
@@ -49,12 +50,12 @@ from engine.domain.submitted_order import Order, Priority
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Any scheduler may claim it when its turn and its time have come."""
+    """Any scheduler may claim the order when its turn and its start time have come."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processing:
-    """A scheduler handles it, or it waits for an external event."""
+    """A scheduler handles the order, or the order waits for an external event."""
 
     instance: str
     """The scheduler that started the last attempt."""
@@ -62,12 +63,12 @@ class Processing:
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """Every step is finished."""
+    """Every step of the order is finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class InError:
-    """It failed, or was undone, wholly or in part."""
+    """The order failed, or it was undone completely or in part."""
 
     outcome: Outcome
 
@@ -80,11 +81,11 @@ PROCESS_STATE: Mapping[type[OrderState], ProcessState] = {
     Processed: ProcessState.PROCESSED,
     InError: ProcessState.ERROR,
 }
-"""The documented word of each state."""
+"""The name of each state in rows and in the API."""
 
 
 class OrderEvent(StrEnum):
-    """What changes the state of an order."""
+    """The events that change the state of an order."""
 
     CLAIM = "claim"
     REQUEUE = "requeue"
@@ -104,11 +105,11 @@ ORDER_TABLE: Mapping[OrderEvent, frozenset[tuple[type[OrderState], type[OrderSta
     ),
     OrderEvent.RESUME: frozenset({(InError, Pending)}),
 }
-"""The states of an order before and after each event."""
+"""The allowed pairs of states, before and after each event."""
 
 
 class InvalidOrderTransitionError(AppError):
-    """The order cannot change so in its state."""
+    """The event is not allowed in the state of the order."""
 
     def __init__(self, event: OrderEvent, before: OrderState) -> None:
         super().__init__(f"{event} is not allowed for an order in {type(before).__name__}")
@@ -120,7 +121,7 @@ class InvalidOrderTransitionError(AppError):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """No step of the order starts until an operator releases it (OPR-7)."""
+    """An operator's hold. No step of the order starts until an operator releases it (OPR-7)."""
 
     by: str
     note: str
@@ -129,30 +130,29 @@ class Hold:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkItem:
-    """A row of the work index: something that is due for an order, or where it is listed."""
+    """A row of the work index: work that is due for an order, or the list in which the order is."""
 
     key: str
     not_before: AwareDatetime | None = None
-    """When a claim may start the step, if that is in the future."""
+    """The time at which a claim may start the step, if it is in the future."""
     is_first: bool = True
-    """Whether it may list the order: it is the first of its kind, and that has a list."""
+    """Whether the row may list the order: it is the first of its kind, and the kind has a list."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Derived:
-    """What follows from the rest of the order; `derive.py` alone makes it."""
+    """The values that follow from the rest of the order. Only `derive.py` makes them."""
 
     complete_by: AwareDatetime | None = None
-    """While it is processed, when the first attempt is up; while it is pending, when the next is.
-
-    None if no attempt has such a time.
-    """
+    """The first complete-by time of the running attempts. For a pending order, the complete-by time
+    of the next attempts. None if no attempt has one."""
     locked_by: str | None = None
-    """The scheduler that handles it; None while no agent has a request of it."""
+    """The scheduler that handles the order, or None while no agent has a request of the order."""
     not_before: AwareDatetime | None = None
-    """When the first step may start, if that is in the future."""
+    """The time at which the first step may start, if it is in the future."""
     ready_since: AwareDatetime
-    """The time from which its age in the queue counts; for a chosen time, that time."""
+    """The time from which the order's age in the queue counts. If a start time was chosen, it is
+    that time."""
     work_items: tuple[WorkItem, ...] = ()
 
 
@@ -161,7 +161,7 @@ T_co = TypeVar("T_co", bound=State, covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class OrderAggregate:
-    """An order with its steps, as they were loaded under one ETag."""
+    """An order with its steps, as loaded under one ETag."""
 
     submitted: Order
     workflow: str
@@ -169,81 +169,81 @@ class OrderAggregate:
     reply_to: str | None = None
     priority: Priority = Priority.NORMAL
     deadline: Deadline | None = None
-    """By when it has to be over, if its workflow says so; an undo has no deadline (SCH-17)."""
+    """The deadline, if the workflow sets one. An undo has no deadline (SCH-17)."""
     direction: Direction = Direction.FORWARD
     state: OrderState = field(default_factory=Pending)
     cause: Cause | None = None
-    """Why it failed, or is being undone; None while neither is so."""
+    """The cause of the failure or of the undo, or None if the order neither failed nor is
+    undone."""
     hold: Hold | None = None
     failures: int = 0
-    """The recoveries since the last fresh start in which a failure was counted."""
+    """The number of recoveries with a counted failure since the last fresh start."""
     steps: tuple[Step, ...]
     version: int = 1
-    """The number of transitions; the submission is the first."""
+    """The number of transitions. The submission is the first."""
     updated_at: AwareDatetime
     derived: Derived
     etag: str | None = field(default=None, compare=False)
-    """The ETag under which it may be changed; None for a new order."""
+    """The ETag under which the order may be changed, or None for a new order."""
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """What a newer version of the app has added, written back unchanged (FLT-12)."""
+    """Columns that a newer version of the app has added. They are written back unchanged
+    (FLT-12)."""
 
     # Its steps
 
     @property
     def order_id(self) -> str:
-        """The order's id."""
         return self.submitted.order_id
 
     def step(self, name: str) -> Step | None:
-        """Return the step of this name, if the order has one."""
         return next((step for step in self.steps if step.name == name), None)
 
     def in_state(self, state: type[T_co]) -> tuple[StepIn[T_co], ...]:
-        """Return the steps in a state, or in one of a group of states."""
+        """Return the steps in this state, or in a state of this group."""
         # A list is cheaper than a generator, and a decision comes here a dozen times.
         found = [step for step in self.steps if isinstance(step.state, state)]
         return tuple(found)  # type: ignore[arg-type]  # a step has the type of its state
 
     def has_any(self, *states: type[State]) -> bool:
-        """Whether a step is in one of these states."""
         return bool([step for step in self.steps if isinstance(step.state, states)])
 
     def overdue(self, now: datetime, tolerance: timedelta) -> tuple[StepIn[UnderWay], ...]:
-        """Return the steps whose time is up (SUP-2)."""
+        """Return the steps whose complete-by time plus the tolerance has passed (SUP-2)."""
         return tuple(step for step in self.with_deadline() if step.is_expired(now, tolerance))
 
     def with_deadline(self) -> tuple[StepIn[UnderWay], ...]:
-        """Return the steps for which a supervisor looks once their time is up (SUP-2).
-
-        While the order is on hold, no external event is one: the release moves its deadline
-        (OPR-7).
-        """
+        """Return the steps that a supervisor checks after their complete-by time (SUP-2)."""
+        # While the order is on hold, no external event can be late: the release moves its deadline
+        # (OPR-7).
         return self.in_state(AtWork) if self.hold else self.in_state(UnderWay)
 
     def passed_pivots(self) -> tuple[Step, ...]:
-        """Return the steps by which the order is past its point of no return (UND-6)."""
+        """Return the pivots that were done or may have been done (UND-6)."""
         return tuple(step for step in self.steps if step.rules.pivot and step.may_be_done)
 
     @cached_property
     def dependencies(self) -> Mapping[str, frozenset[str]]:
-        """The steps before each step, directly or not."""
+        """The steps before each step, directly or indirectly."""
         return _closure(tuple((step.name, step.rules.after) for step in self.steps))
 
     # What it is
 
     @property
     def process_state(self) -> ProcessState:
-        """The documented word of its state."""
+        """The name of the state in rows and in the API."""
         return PROCESS_STATE[type(self.state)]
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended in `Error`; None if it did not."""
+        """The outcome of an order in `Error`, or None in any other state."""
         return self.state.outcome if isinstance(self.state, InError) else None
 
     @property
     def status(self) -> OrderStatus:
-        """The state as people see it; one that awaits only external events has its own (ANS-1)."""
+        """The state as people see it.
+
+        An order that waits only for external events has a status of its own (ANS-1).
+        """
         found = status_of(
             self.process_state,
             self.outcome,
@@ -258,51 +258,52 @@ class OrderAggregate:
 
     @property
     def status_info(self) -> StatusInfo:
-        """The properties of its status."""
         return STATUS_INFO[self.status]
 
     @property
     def is_undo(self) -> bool:
-        """Whether its steps are being undone, or were."""
+        """Whether the steps are being undone, or were undone."""
         return self.direction is Direction.UNDO
 
     @property
     def has_ended(self) -> bool:
-        """Whether no scheduler handles it any more."""
+        """Whether no scheduler handles the order any more.
+
+        Work may still be due, for example for an operator.
+        """
         return isinstance(self.state, Processed | InError)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is due for it any more."""
+        """Whether no more work is due for the order."""
         was_undone = isinstance(self.state, InError) and self.state.outcome is Outcome.UNDONE
         return was_undone or isinstance(self.state, Processed)
 
     @property
     def is_late(self) -> bool:
-        """Whether its deadline has passed, and a rule decides what follows (SCH-17)."""
+        """Whether the deadline has passed, and its rule decides what follows (SCH-17)."""
         deadline = self.deadline
         return bool(deadline and deadline.state is DeadlineState.PASSED and not self.is_undo)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether no further step is done: one has failed, or the deadline has passed (SCH-12)."""
+        """Whether no further step is done: a step failed, or the deadline has passed (SCH-12)."""
         return not self.is_undo and (self.is_late or self.has_any(Failed))
 
     @property
     def is_finished(self) -> bool:
-        """Whether every step is finished."""
         return all(isinstance(step.state, Finished) for step in self.steps)
 
     @property
     def pending_deadline(self) -> Deadline | None:
-        """The deadline, while the order goes on and nobody has noticed that it has passed."""
+        """The deadline while the order continues, until a supervisor records that it passed."""
         deadline = self.deadline
         counts = deadline and deadline.is_ahead and not self.is_undo and not self.has_ended
         return deadline if counts else None
 
     @property
     def attempts_end_by(self) -> datetime | None:
-        """The time by which every attempt has to be over; None if the deadline sets none."""
+        """The time by which every attempt has to end, or None if the deadline sets none."""
         deadline = self.pending_deadline
         return deadline.due_by if deadline and deadline.cuts_short else None
 
@@ -310,13 +311,12 @@ class OrderAggregate:
 
     @cached_property
     def ready(self) -> tuple[Step, ...]:
-        """The steps that may be done or undone next, also before their time (SCH-10, SCH-12).
+        """The steps that may be done or undone next (SCH-10, SCH-12).
 
-        After the deadline there is none, once a supervisor has noticed it; `may_start` says whether
-        the time is over before that (SCH-17).
+        The start times are not considered. `may_start` checks them.
 
-        An external event may come before its turn, so all steps before a step have to be finished,
-        and not only those right before it.
+        There are no steps after a supervisor has recorded that the deadline has passed. Before
+        that, `may_start` checks the deadline (SCH-17).
         """
         if self.hold:
             return ()
@@ -325,11 +325,16 @@ class OrderAggregate:
         if self.is_stopping:
             return ()
         before = self.dependencies
+        # All earlier steps have to be finished, and not only the direct ones: an external event may
+        # come before its turn.
         finished = {step.name for step in self.in_state(Finished)}
         return tuple(step for step in self.in_state(Startable) if before[step.name] <= finished)
 
     def _ready_to_be_undone(self) -> tuple[Step, ...]:
-        """Return the steps whose undo may start; none while a step is still being done."""
+        """Return the steps whose undo may start.
+
+        There are none while a step is still being done.
+        """
         if self.has_any(Running, AwaitingExternalEvent):
             return ()
         pending = self.in_state(UndoPending)
@@ -338,9 +343,9 @@ class OrderAggregate:
         return tuple(step for step in pending if step.name not in needed)
 
     def still_to_undo(self) -> bool:
-        """Whether the undo has to wait for a step, or to start one, before the order can end.
+        """Return whether a step of the undo is under way or has to start before the order can end.
 
-        A step is left as it is if one that depends on it could not be undone (UND-4).
+        A step stays as it is if a step that depends on it could not be undone (UND-4).
         """
         if self.has_any(UnderWay):
             return True
@@ -352,29 +357,32 @@ class OrderAggregate:
         return frozenset().union(*(before[step.name] for step in steps))
 
     def starts_at(self, step: Step) -> datetime | None:
-        """Return the earliest start of the step; None if no time has to pass.
+        """Return the earliest start of the step, or None if no time has to pass.
 
-        The order's own time holds for each of its steps, and for none of its undo (SUB-9).
+        The start time of the order applies to each of its steps, but not to its undo (SUB-9).
         """
         own = None if self.is_undo else self.submitted.not_before
         return max(filter(None, (step.not_before, own)), default=None)
 
     def may_start(self, step: Step, now: datetime) -> bool:
-        """Whether a ready step may start at this time: not before its own, nor when late."""
+        """Return whether start time and deadline let a ready step start now."""
         return (self.starts_at(step) or now) <= now and not self.is_out_of_time(now)
 
     def is_out_of_time(self, now: datetime) -> bool:
-        """Whether no step may start any more, since the deadline has passed (SCH-17)."""
+        """Return whether no step may start any more, because the deadline has passed (SCH-17)."""
         end = self.attempts_end_by
         return end is not None and now >= end
 
     def next_start(self, now: datetime) -> datetime | None:
-        """Return when the first ready step may start; None if one may now, or none is ready."""
+        """Return the first start of a ready step, if it is in the future.
+
+        Returns None if a step may start now, or if no step is ready.
+        """
         first = min((self.starts_at(step) or now for step in self.ready), default=now)
         return first if first > now else None
 
     def blocked(self) -> NotClaimable | None:
-        """Return why a claim can neither start a step nor end the order, at any time."""
+        """Return the reason why no claim can start a step or end the order, at any time."""
         if self.has_ended:
             return NotClaimable.ENDED
         if self.hold:
@@ -385,7 +393,7 @@ class OrderAggregate:
         return None
 
     def not_claimable(self, now: datetime) -> NotClaimable | None:
-        """Return why a scheduler does not claim the order now; None if it may."""
+        """Return the reason why a scheduler does not claim the order now, or None if it may."""
         not_before = self.derived.not_before
         is_early = not_before is not None and not_before > now
         return self.blocked() or (NotClaimable.NOT_YET if is_early else None)
@@ -393,7 +401,7 @@ class OrderAggregate:
     # The verbs
 
     def with_steps(self, *changed: Step) -> "OrderAggregate":
-        """Return the order in which these steps replace those of the same name."""
+        """Return the order with these steps in place of the steps with the same names."""
         if not changed:
             return self
         by_name = {step.name: step for step in changed}
@@ -408,7 +416,7 @@ class OrderAggregate:
         return self._with_state(OrderEvent.REQUEUE, Pending())
 
     def complete(self) -> "OrderAggregate":
-        """Set the order to `Processed`: every step is finished (SCH-5)."""
+        """Set the order to `Processed` (SCH-5)."""
         return self._with_state(OrderEvent.COMPLETE, Processed())
 
     def end(self, outcome: Outcome, cause: Cause | None) -> "OrderAggregate":
@@ -421,10 +429,10 @@ class OrderAggregate:
         return replace(self._with_state(OrderEvent.END, InError(outcome)), cause=cause)
 
     def request_undo(self, cause: Cause) -> "OrderAggregate":
-        """Undo every step that was done, or may have been (UND-1).
+        """Undo every step that was done or may have been done (UND-1).
 
-        A step at an agent ends first, and `verbs.request_undo` is applied to it then. While there
-        is one, a scheduler that handles the order keeps it (SCH-12).
+        A step that an agent has ends first, and `verbs.request_undo` is applied to it then. Until
+        all such steps have ended, a scheduler that handles the order keeps it (SCH-12).
         """
         steps = tuple(
             step if isinstance(step.state, AtWork) else verbs.request_undo(step)
@@ -436,7 +444,7 @@ class OrderAggregate:
         return replace(after, steps=steps, direction=Direction.UNDO, cause=cause)
 
     def resume(self, *fresh: Step) -> "OrderAggregate":
-        """Go on after an operator's action, with these steps and a fresh count (OPR-3)."""
+        """Continue after an operator's action, with these steps and a fresh count (OPR-3)."""
         after = self._with_state(OrderEvent.RESUME, Pending()).with_steps(*fresh)
         steps = tuple(map(verbs.without_retry_by, after.steps))
         cause = Cause(Code.UNDO_RESUMED) if self.is_undo else None

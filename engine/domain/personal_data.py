@@ -1,4 +1,4 @@
-"""Personal values in data of any shape: which texts they are, and whose they are."""
+"""Search for personal data in values of any shape."""
 
 import json
 import re
@@ -9,11 +9,11 @@ from engine.domain.encodings import readable
 from engine.domain.texts import same_to_people
 
 ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4})+")
-"""Characters as JSON may write them."""
+"""Escaped characters in JSON."""
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts and numbers in a value."""
+    """Yield the texts in a value, and its numbers as texts."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
@@ -24,12 +24,12 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def names_person(value: Any, email: str) -> bool:
-    """Whether one of the texts in a value is this person's address, in any spelling."""
+    """Return whether a text in the value is this person's address, in any spelling."""
     return same_to_people(email) in map(same_to_people, texts_in(value))
 
 
 def holds_address(body: bytes, email: str) -> bool:
-    """Whether a message holds this person's address, in any spelling, encoding or JSON escapes."""
+    """Return whether a message contains this address, in any spelling, encoding or escape."""
     wanted = same_to_people(email)
     text = f"{body.decode(errors='backslashreplace')} {readable(body)}"
     return bool(wanted) and wanted in same_to_people(ESCAPES.sub(_unescaped, text))

@@ -1,7 +1,7 @@
-"""The states of a step: one small class for each, with only the data that it needs.
+"""The states of a step: one small class for each state, with only the data that it needs.
 
-Base classes are the groups for which decisions ask. A step that has to be undone waits as one that
-has to be done, so `UndoPending` holds one of the same waiting states.
+The base classes are the groups that decisions check. A step whose undo waits has the same waiting
+states as a step that waits to be done, so `UndoPending` contains one of them.
 """
 
 # The pattern in an hour, 1 of 23: the states of a step
@@ -31,18 +31,19 @@ class Wait(State):
 
 
 class Startable(Wait):
-    """The next attempt to do the step starts when its turn and its time have come."""
+    """The next attempt to do the step starts when its turn and its start time have come."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay(State):
-    """An attempt has a complete-by time."""
+    """An attempt with a complete-by time is running."""
 
     complete_by: AwareDatetime
     started_at: AwareDatetime | None = None
-    """When it started, if the order's deadline cuts its timeout short (SCH-17); otherwise None."""
+    """The start of the attempt, if the order's deadline shortens its timeout (SCH-17). Otherwise
+    None."""
 
 
 class AtWork(UnderWay):
@@ -52,13 +53,13 @@ class AtWork(UnderWay):
 
 
 class SettledStep(State):
-    """The attempts have come to a result."""
+    """The attempts have led to a result."""
 
     __slots__ = ()
 
 
 class Finished(SettledStep):
-    """The steps after it may start."""
+    """The steps after this step may start."""
 
     __slots__ = ()
 
@@ -69,7 +70,7 @@ class Finished(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Startable):
-    """Waits for no time: for the steps before it, or for an agent with capacity."""
+    """Waits for the steps before it or for an agent with capacity, and not for a time."""
 
     cause: Cause | None = None
     retry_by: AwareDatetime | None = None
@@ -77,7 +78,7 @@ class Waiting(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Delayed(Startable):
-    """Waits after repeated time-outs, so that requests that fail together come apart (SUP-3)."""
+    """Waits after repeated time-outs, so that requests that failed together come apart (SUP-3)."""
 
     until: AwareDatetime
     cause: Cause
@@ -86,7 +87,10 @@ class Delayed(Startable):
 
 @dataclass(frozen=True, slots=True)
 class BackingOff(Startable):
-    """Waits after attempts that counted as no failure; the pause grows with them (SCH-16)."""
+    """Waits after attempts that counted as no failure.
+
+    The pause grows with their number (SCH-16).
+    """
 
     until: AwareDatetime
     cause: Cause | None = None
@@ -95,15 +99,15 @@ class BackingOff(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Startable):
-    """The service accepted the work and finishes it later; it is asked again (AGT-11)."""
+    """The service accepted the work and finishes it later. It is then asked again (AGT-11)."""
 
     ask_again_at: AwareDatetime | None = None
-    """None if that may be as soon as an agent has capacity."""
+    """The time of the next request, or None for as soon as an agent has capacity."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoolingDown(Startable):
-    """Reached its threshold, and waits for long before it starts afresh (SUP-3)."""
+    """Reached its threshold, and waits for a long time before it starts afresh (SUP-3)."""
 
     until: AwareDatetime
     cause: Cause
@@ -112,10 +116,11 @@ class CoolingDown(Startable):
 
 @dataclass(frozen=True, slots=True)
 class ConditionPending(Startable):
-    """Its condition and its start time have not been evaluated (SCH-14, SCH-15)."""
+    """Its condition and its start time have not been evaluated yet (SCH-14, SCH-15)."""
 
     refusal: Cause | None = None
-    """Why somebody outside has refused the step already: that counts if it is needed (ANS-3)."""
+    """The cause of an early refusal by an external party. It counts only if the step is needed
+    (ANS-3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +148,33 @@ class Running(AtWork):
 
 @dataclass(frozen=True, slots=True)
 class AwaitingExternalEvent(UnderWay):
-    """Somebody outside was asked, and no agent works on it (ANS-1)."""
+    """The step waits for an external event, and no agent has a request (ANS-1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCancelled(State):
-    """Somebody outside was asked, and the event is not awaited any more (SCH-12)."""
+    """The order no longer waits for the external event (SCH-12)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed(Finished):
-    """It was done; the effect has the result."""
+    """The step was done. Its effect has the result."""
 
 
 class SkipReason(StrEnum):
-    """Why the order goes on without a step."""
+    """The reason why the order continues without a step."""
 
     CONDITION = "condition"
-    """Its condition says that it is not needed (SCH-14)."""
+    """The condition of the step is false (SCH-14)."""
     FAILED = "failed"
-    """It failed, and the order goes on without it (SCH-13)."""
+    """The step failed and is optional (SCH-13)."""
     OPERATOR = "operator"
-    """An operator says that it was done, or undone, by other means (OPR-4)."""
+    """An operator reported that the step was done, or undone, by other means (OPR-4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped(Finished):
-    """The order goes on without it."""
+    """The order continues without the step."""
 
     reason: SkipReason
     cause: Cause | None = None
@@ -177,13 +182,14 @@ class Skipped(Finished):
 
 @dataclass(frozen=True, slots=True)
 class Failed(SettledStep):
-    """No more attempts; its rule or an operator decides what follows."""
+    """No more attempts are made. The rule of the step or an operator decides what follows."""
 
     cause: Cause
     operator_decides: bool = False
-    """Whether an operator decides, since the failure is not the service's own word."""
+    """Whether an operator decides instead of the step's rule, for example after a gateway's error.
+    """
     condition_pending: bool = False
-    """Whether a resubmit has to evaluate its condition and start time again."""
+    """Whether a resubmit has to evaluate the condition and the start time again."""
 
 
 # The way back
@@ -191,7 +197,7 @@ class Failed(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class UndoPending(State):
-    """It has to be undone; `wait` says for what the undo waits."""
+    """The step has to be undone. `wait` is the reason why the undo has not started."""
 
     wait: Wait = field(default_factory=Waiting)
 
@@ -203,7 +209,7 @@ class Undoing(AtWork):
 
 @dataclass(frozen=True, slots=True)
 class UndoFailed(SettledStep):
-    """No more attempts to undo it, and its effect may stand (UND-4)."""
+    """No more attempts to undo the step are made, and its effect may remain (UND-4)."""
 
     cause: Cause
     operator_decides: bool = False
@@ -211,7 +217,7 @@ class UndoFailed(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class NothingToUndo(SettledStep):
-    """The undo failed, but the step was certainly not done: nothing stands."""
+    """The undo failed, but the step was certainly not done, so no effect remains."""
 
     cause: Cause
     operator_decides: bool = False
@@ -219,7 +225,7 @@ class NothingToUndo(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class Undone(SettledStep):
-    """It was undone."""
+    """The step was undone."""
 
 
 PATTERN_STATE: Mapping[type[State], StepState] = {
@@ -242,6 +248,7 @@ PATTERN_STATE: Mapping[type[State], StepState] = {
     NothingToUndo: StepState.FAILED,
     Undone: StepState.UNDONE,
 }
-"""The documented word of each state, which rows, API and events show beside the exact state."""
+"""The name of each state in the pattern's documentation. Rows, API and events show it beside the
+exact state."""
 
 STATES = tuple(PATTERN_STATE)

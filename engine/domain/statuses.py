@@ -1,7 +1,7 @@
-"""The meanings of the states of an order and of a step, one row for each state.
+"""The states of an order and of a step, and the properties of each.
 
-A row holds whether the order has ended, its work items, its notice and alert, and how people see
-it. The actions that operators may take follow from the records too
+The properties are: whether the order has ended, its status notification and alert, and how people
+see it. The actions that operators may take follow from the records too
 (`engine.decisions.operator_actions`).
 """
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class ProcessState(StrEnum):
-    """The four documented states of an order, and no others."""
+    """The four states of an order in the pattern's documentation. There are no others."""
 
     PENDING = "Pending"
     PROCESSING = "Processing"
@@ -20,18 +20,18 @@ class ProcessState(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an order in `Error` has ended."""
+    """The outcome of an order in `Error`."""
 
     FAILED = "failed"
-    """It waits for an operator, with its finished steps done."""
+    """The order waits for an operator, and its finished steps stay done."""
     UNDONE = "undone"
-    """Everything was taken back (UND-5)."""
+    """Every step with an effect was undone (UND-5)."""
     UNDO_INCOMPLETE = "undo-incomplete"
-    """Something could not be taken back; an operator can let the undo go on (UND-4)."""
+    """Some steps could not be undone. An operator can resume the undo (UND-4)."""
 
 
 class Direction(StrEnum):
-    """Whether the order's steps are being done, or undone."""
+    """Whether the order's steps are being done or undone."""
 
     FORWARD = "forward"
     UNDO = "undo"
@@ -50,7 +50,7 @@ class StepState(StrEnum):
 
 
 class Mark(StrEnum):
-    """The shapes that distinguish states, beside word and colour; the pages draw them."""
+    """The shapes by which the pages show states, beside word and colour."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -85,17 +85,17 @@ class StatusInfo:
     waits_for_operator: bool = False
     """Whether the order is listed until an operator acts on it."""
     is_parked: bool = False
-    """Whether nothing more of the order begins until an operator releases it."""
+    """Whether no step of the order starts until an operator releases it."""
     is_over: bool = False
-    """Whether the order is finished: nothing is due for it, and retention may remove it."""
+    """Whether the order is over: no work is due for it, and retention may remove it."""
     notice: str | None = None
-    """The type of the notice to the sender when the order gets there (ALR-2)."""
+    """The type of the notification to the sender when the order gets this status (ALR-2)."""
     alert: str | None = None
-    """The type of the event that alerts operators when the order gets there (ALR-1)."""
+    """The type of the event that alerts operators when the order gets this status (ALR-1)."""
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the order goes on by itself."""
+        """Whether the order continues by itself."""
         return not (self.waits_for_operator or self.is_parked or self.is_over)
 
 
@@ -136,7 +136,7 @@ def status_of(
     failed_before: bool,
     is_held: bool,
 ) -> OrderStatus:
-    """Return the status of the order; if several apply, the one that matters most."""
+    """Return the status of the order. If several apply, it is the most important one."""
     if process_state is ProcessState.PROCESSED:
         return OrderStatus.PROCESSED
     if process_state is ProcessState.ERROR:
@@ -149,24 +149,25 @@ def status_of(
 
 
 class NotClaimable(StrEnum):
-    """Why a scheduler does not claim an order as it stands."""
+    """The reason why a scheduler does not claim an order now."""
 
     ENDED = "ended"
     HELD = "held"
     RUNS = "runs"
-    """All steps that can run now are running: the order waits for their answers."""
+    """All steps that can run now are running, so the order waits for their replies."""
     NOT_YET = "not-yet"
-    """The chosen time of its next step is in the future."""
+    """The start time of the next step is in the future."""
     DEADLINE_PASSED = "deadline-passed"
-    """The order begins nothing more; a supervisor notes that it is late (SCH-17)."""
+    """The order starts no more steps. A supervisor records that it is late (SCH-17)."""
     UNKNOWN_WORKFLOW = "unknown-workflow"
     """The order follows a workflow that a newer version of the app may know."""
     UNKNOWN_PROVIDER = "unknown-provider"
     """A step may have been done at a provider that a newer version of the app may know (AGT-3)."""
     NO_CAPACITY = "no-capacity"
-    """No agent that offers the needed capability has room."""
+    """No agent that offers the needed capability has capacity."""
     NO_CAPACITY_AT_ITS_OWN = "no-capacity-at-its-own"
-    """Agents have room, but not those whose service knows the step's idempotency key (AGT-3)."""
+    """Agents have capacity, but none of them calls the service that knows the step's idempotency
+    key (AGT-3)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,7 +176,7 @@ class StepMeaning:
 
     mark: Mark
     may_be_tried_again: bool = False
-    """Whether a step in this state that has failed before is being tried again."""
+    """Whether the step is shown as tried again if it has failed before."""
 
 
 STEPS: Mapping[StepState, StepMeaning] = {

@@ -1,13 +1,12 @@
-"""The record of a workflow step.
+r"""The record of a workflow step.
 
 A step has four parts:
+- `rules`: a frozen copy of its definition, so that the supervisor needs no workflow
+- `counts`: attempts, failures and cooldowns
+- `effect`: what is known of its effect at the service (`effects.py`)
+- `state`: its state, with only the data that this state needs (`states.py`)
 
-- `rules`: a frozen copy of its definition, so that the supervisor needs no workflow;
-- `counts`: attempts, failures and cooldowns;
-- `effect`: what is known of its effect at the service (`effects.py`);
-- `state`: where it is, with only the data that this state needs (`states.py`).
-
-It changes by the verbs alone (`verbs.py`).
+Only the verbs change a step (`verbs.py`).
 """
 
 from collections.abc import Mapping
@@ -44,16 +43,16 @@ from engine.domain.statuses import StepState
 from engine.domain.submitted_order import OnFailure
 
 MAX_RETRY_PAUSE = timedelta(minutes=5)
-"""The longest pause between two counted attempts, unless the step says otherwise."""
+"""The longest pause between two counted attempts, unless the step sets another limit."""
 
 
 class StepKind(StrEnum):
-    """Who completes a step."""
+    """The party that completes a step."""
 
     SERVICE = "service"
-    """A service, which an agent calls."""
+    """A service that an agent calls."""
     EXTERNAL = "external"
-    """An event from outside; no agent has a request (ANS-1)."""
+    """An external event. No agent has a request (ANS-1)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,24 +61,24 @@ class StepRules:
 
     kind: StepKind = StepKind.SERVICE
     capability: str
-    """The capability that an agent must offer (AGT-10); of an external step `EXTERNAL_PARTY`."""
+    """The capability that an agent must offer (AGT-10). An external step has `EXTERNAL_PARTY`."""
     title: str = ""
-    """What operators read beside the name; empty for the name alone."""
+    """The title that operators see beside the name, or empty for the name alone."""
     timeout: timedelta
-    """How long one attempt may take."""
+    """The maximum duration of one attempt."""
     threshold: int
-    """The step has failed once its failures reach this number (SUP-3)."""
+    """The step fails, or cools down, when its failures reach this number (SUP-3)."""
     on_failure: OnFailure = OnFailure.ERROR
     after: tuple[str, ...] = ()
-    """The steps that have to be finished before this one."""
+    """The steps that have to be finished before this step starts."""
     uses: tuple[str, ...] = ()
-    """The steps without whose results its request cannot be made."""
+    """The steps whose results its request needs."""
     undoable: bool = False
-    """Whether it has an effect to undo once it was done."""
+    """Whether the step, once done, has an effect to undo."""
     pivot: bool = False
-    """Whether the order cannot be undone by itself once the step may be done (UND-6)."""
+    """Whether the order is not undone by itself once the step may have been done (UND-6)."""
     cooldown: timedelta = timedelta()
-    """How long the step cools down each time that it has reached its threshold (SUP-3)."""
+    """How long the step cools down each time that it reaches its threshold (SUP-3)."""
     max_cooldowns: int = 0
     max_retry_pause: timedelta = MAX_RETRY_PAUSE
     """The longest pause before the supervisor has the step tried again (SUP-3)."""
@@ -88,30 +87,33 @@ class StepRules:
     personal: tuple[str, ...] = ()
     """The fields of its result that are personal data (ANS-5)."""
     fingerprint: str = ""
-    """The fingerprint of the definition that the order started with."""
+    """The fingerprint of the definition with which the order started."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counts:
-    """How often a step was tried. `attempts` never shrinks: it identifies stale replies (SCH-6)."""
+    """The counts of a step's attempts and failures.
+
+    `attempts` never shrinks, because it identifies stale replies (SCH-6).
+    """
 
     attempts: int = 0
     failures: int = 0
-    """The failures since the last fresh start; the threshold limits them."""
+    """The failures since the last fresh start. The threshold limits them."""
     uncounted: int = 0
-    """The last attempts, one after another, that counted as no failure (SCH-16)."""
+    """The number of the latest consecutive attempts that counted as no failure (SCH-16)."""
     unbegun: int = 0
-    """The last requests, one after another, that no agent is known to have begun (SUP-9)."""
+    """The number of the latest consecutive requests that no agent is known to have begun
+    (SUP-9)."""
     cooldowns: int = 0
     overloaded: int = 0
-    """The attempts that timed out at an overloaded agent since the last fresh start (SUP-3)."""
+    """The attempts since the last fresh start that timed out at an overloaded agent (SUP-3)."""
 
     def without_uncounted(self) -> "Counts":
-        """Return the counts after an attempt that counted, or had an answer."""
+        """Return the counts after an attempt that counted as a failure or had an answer."""
         return replace(self, uncounted=0, unbegun=0)
 
     def afresh(self) -> "Counts":
-        """Return the counts of a step that starts afresh."""
         return Counts(attempts=self.attempts)
 
 
@@ -130,40 +132,41 @@ class StepIn(Generic[S_co]):
     effect: Effect = NOTHING_SENT
     state: S_co
     callback_token: str | None = field(default=None, repr=False)
-    """The secret in its callback URL (ANS-6); None without a URL."""
+    """The secret in its callback URL (ANS-6), or None without a URL."""
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """What a newer version of the app has added, written back unchanged (FLT-12)."""
+    """Columns that a newer version of the app has added. They are written back unchanged
+    (FLT-12)."""
 
     @property
     def pattern_state(self) -> StepState:
-        """The documented word of its state."""
+        """The name of the state in the pattern's documentation."""
         return PATTERN_STATE[type(self.state)]
 
     @property
     def is_external(self) -> bool:
-        """Whether an event from outside completes the step, and no agent."""
+        """Whether an external event completes the step, and no agent."""
         return self.rules.kind is StepKind.EXTERNAL
 
     @property
     def key(self) -> RequestKey | None:
-        """The idempotency key under which requests were sent; None before the first one."""
+        """The idempotency key under which requests were sent, or None before the first request."""
         return self.effect.key if isinstance(self.effect, Sent) else None
 
     @property
     def agent(self) -> str:
-        """The agent of the last request; before the first one, the name of the capability."""
+        """The agent of the last request. Before the first request, the name of the capability."""
         key = self.key
         return key.agent if key else self.rules.capability
 
     @property
     def wait(self) -> Wait | None:
-        """Why the next attempt, forward or back, has not started; None if there is no next one."""
+        """The reason why the next attempt has not started, or None if there is no next attempt."""
         state = self.state.wait if isinstance(self.state, UndoPending) else self.state
         return state if isinstance(state, Wait) else None
 
     @property
     def not_before(self) -> datetime | None:
-        """The earliest start of the next attempt; None if no time has to pass."""
+        """The earliest start of the next attempt, or None if no time has to pass."""
         match self.wait:
             case (
                 Delayed(until) | BackingOff(until) | CoolingDown(until) | LateEffectsPossible(until)
@@ -175,19 +178,19 @@ class StepIn(Generic[S_co]):
 
     @property
     def complete_by(self) -> datetime | None:
-        """The time at which the running attempt is up; None if none runs."""
+        """The complete-by time of the running attempt, or None if no attempt runs."""
         return self.state.complete_by if isinstance(self.state, UnderWay) else None
 
     @property
     def started_at(self) -> datetime | None:
-        """The time at which the running attempt was recorded; None if none runs."""
+        """The time at which the running attempt was recorded, or None if no attempt runs."""
         if not isinstance(self.state, UnderWay):
             return None
         return self.state.started_at or self.state.complete_by - self.rules.timeout
 
     @property
     def retry_by(self) -> datetime | None:
-        """The complete-by time that the supervisor gave to the next attempt (SUP-3), if any."""
+        """The complete-by time that the supervisor gave to the next attempt (SUP-3), or None."""
         match self.wait:
             case Waiting() | Delayed() | BackingOff() | CoolingDown() | LateEffectsPossible() as it:
                 return it.retry_by
@@ -195,17 +198,17 @@ class StepIn(Generic[S_co]):
 
     @property
     def result(self) -> Mapping[str, Any] | None:
-        """The result of the step; None if none is known."""
+        """The result of the step, or None if it is unknown."""
         return self.effect.result if isinstance(self.effect, WithResult) else None
 
     @property
     def answer_by(self) -> datetime | None:
-        """When the service has to finish the work that it accepted; None if there is none."""
+        """The time by which the service has to finish the work that it accepted, or None."""
         return self.effect.answer_by if isinstance(self.effect, Doubt) else None
 
     @property
     def effects_final_at(self) -> datetime | None:
-        """The time after which no call takes effect any more (UND-2, AGT-11), if one is known."""
+        """The time after which no call takes effect (UND-2, AGT-11), or None if unknown."""
         key = self.key
         own = key.effects_final_at if key else None
         return max(filter(None, (own, self.answer_by)), default=None)
@@ -224,22 +227,22 @@ class StepIn(Generic[S_co]):
 
     @property
     def is_backing_off(self) -> bool:
-        """Whether it waits for a pause, and for no chosen time: it keeps its place (SCH-16)."""
+        """Whether the step waits for the end of a pause and keeps its place (SCH-16)."""
         return isinstance(self.wait, BackingOff) and self.answer_by is None
 
     @property
     def skipped_as_done(self) -> bool:
-        """Whether an operator said that the step was done by other means (OPR-4)."""
+        """Whether an operator reported that the step was done by other means (OPR-4)."""
         return isinstance(self.state, Skipped) and self.state.reason is SkipReason.OPERATOR
 
     @property
     def may_be_done(self) -> bool:
-        """Whether the step was done, or may have been, so that a pivot is passed (UND-6)."""
+        """Whether the step was done or may have been done (UND-6)."""
         is_done = self.skipped_as_done or isinstance(self.state, Running | Completed)
         return is_done or isinstance(self.effect, Doubt)
 
     def is_expired(self, now: datetime, tolerance: timedelta) -> bool:
-        """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""
+        """Return whether the complete-by time plus the tolerance has passed (SUP-2, SCH-6)."""
         return self.complete_by is not None and now > self.complete_by + tolerance
 
 

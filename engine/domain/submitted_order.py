@@ -1,6 +1,6 @@
-"""An order as it was submitted, and the values in which a workflow and a sender speak of it.
+"""An order as it was submitted, and the values that workflows and senders use.
 
-What becomes of it is the record `OrderAggregate` of `engine.domain.orders`. All times are in UTC.
+The record of its processing is `OrderAggregate` in `engine.domain.orders`. All times are in UTC.
 """
 
 from collections.abc import Mapping
@@ -12,54 +12,52 @@ from pydantic import AwareDatetime
 
 
 class Priority(StrEnum):
-    """The priority of an order: high ones are claimed first (SCH-11)."""
+    """The priority of an order. Orders with high priority are claimed first (SCH-11)."""
 
     HIGH = "high"
     NORMAL = "normal"
 
 
 class OnFailure(StrEnum):
-    """The rule for an order when one of its steps has reached its failure threshold (SUP-3)."""
+    """The rule for an order when one of its steps reaches its failure threshold (SUP-3)."""
 
     ERROR = "error"
-    """The order waits for an operator; completed steps stay completed."""
+    """The order waits for an operator. Completed steps stay completed."""
     UNDO = "undo"
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
-    """The step cools down and is retried, up to a limit; then the order waits for an operator."""
+    """The step cools down and is retried, up to a limit. Then the order waits for an operator."""
     CONTINUE = "continue"
     """The step is skipped, and the order continues without it."""
 
 
 MAX_KEPT = 10_000
-"""Maximum UTF-16 units, as JSON, of the result that a step keeps; a row takes 32 Ki of them."""
+"""Maximum length of the result that a step keeps, as JSON in UTF-16 units. A row has room for 32 Ki
+of them."""
 
 ERASED = "erased"
 """The text in place of erased personal data."""
 
 EXTERNAL_PARTY = "outside"
-"""The name that an external step has in place of a capability, and its events of an agent."""
+"""The text that an external step has as its capability, and that its events have as their agent."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """The order as it was submitted; except for an erasure it never changes."""
+    """The order as it was submitted. Only an erasure changes it."""
 
     order_id: str
     placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None
-    """The time before which none of its steps begins, as it was submitted (SUB-9)."""
+    """The submitted time before which none of its steps starts (SUB-9)."""
     submission_digest: str
-    """The digest of what was submitted besides the payload, such as the priority (SUB-3).
-
-    A repeated message is compared with it, since an operator may have changed the state.
-    """
+    """The digest of the submitted values other than the payload, such as the priority (SUB-3). A
+    repeated message is compared with it, because an operator may have changed the state."""
     key_rows: tuple[str, ...] = ()
-    """The row keys of its business keys as they were written.
-
-    So an app that knows another model of the payload removes the rows too.
-    """
+    """The row keys of its business keys as they were written. With them, an app with another model
+    of the payload can remove the rows too."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Columns that a newer version of the app has added, written back unchanged (FLT-12)."""
+    """Columns that a newer version of the app has added. They are written back unchanged
+    (FLT-12)."""

@@ -1,7 +1,7 @@
-"""The table of states and events: in which states an event may come, and to which it leads.
+"""The table of states and events: the states in which an event may come, and those that follow.
 
-Every verb is checked against this one table. It says what is possible. Which of the possible states
-follows depends on the step's data: its rules, its counts and what is known of its effect.
+Every verb is checked against this table. The table shows what is possible. The data of the step
+selects one of the possible states: its rules, its counts and its effect.
 """
 
 # The pattern in an hour, 2 of 23: the table of states and events
@@ -34,58 +34,59 @@ from engine.domain.states import (
 
 
 class TableEvent(StrEnum):
-    """What happens to a step."""
+    """The events of a step."""
 
     START = "start"
-    """An attempt to do or to undo it is recorded (SCH-3)."""
+    """An attempt to do or to undo the step is recorded (SCH-3)."""
     COMPLETE = "complete"
-    """The agent replied that it is done, or undone (SCH-5)."""
+    """The agent replied that the step is done, or undone (SCH-5)."""
     DEFER = "defer"
     """The agent replied that the service finishes the work later (AGT-11)."""
     NOT_ATTEMPTED = "not-attempted"
     """The agent replied that it did not call the service (AGT-8)."""
     REFUSE = "refuse"
-    """The service, or somebody outside, said no (AGT-6)."""
+    """The service or an external party refused (AGT-6)."""
     FAIL = "fail"
-    """It cannot be requested, or failed without a word of the service (SCH-8)."""
+    """The step cannot be requested, or it failed although its service did not refuse (SCH-8)."""
     EXPIRE = "expire"
-    """The complete-by time passed without an answer (SUP-3), or no agent began it (SUP-9)."""
+    """The complete-by time passed without an answer (SUP-3), or no agent began the step (SUP-9)."""
     REQUEST_UNDO = "request-undo"
     """The order is undone (UND-1)."""
     RESET = "reset"
     """An operator resubmitted the order (OPR-3)."""
     SKIP = "skip"
-    """An operator said that it was done, or undone, by other means (OPR-4)."""
+    """An operator reported that the step was done, or undone, by other means (OPR-4)."""
     SETTLE = "settle"
-    """An operator found out whether it was done (OPR-12)."""
+    """An operator found out whether the step was done (OPR-12)."""
 
     END_COOLDOWN = "end-cooldown"
     """An operator expedited the order (OPR-8)."""
     RETRY_WITH_NEW_KEY = "retry-with-new-key"
-    """An operator found that it was not done, and that its key is forgotten (AGT-12)."""
+    """An operator found that the step was not done, and that its key is forgotten (AGT-12)."""
     CONDITION_MET = "condition-met"
-    """It is needed, and may start now (SCH-14)."""
+    """The condition is true, and the step may start now (SCH-14)."""
     CONDITION_NOT_MET = "condition-not-met"
-    """It is not needed (SCH-14)."""
+    """The condition is false, so the step is not needed (SCH-14)."""
     SCHEDULE = "schedule"
-    """It starts at a time that its workflow chose (SCH-15)."""
+    """The step starts at a time that its workflow chose (SCH-15)."""
     EXTERNAL_EVENT = "external-event"
-    """Somebody outside, or the service over its callback, said that it is done (ANS-1)."""
+    """An external party, or the service through its callback URL, reported that the step is done
+    (ANS-1)."""
     CANCEL_REQUEST = "cancel-request"
-    """The external event is not awaited any more (SCH-12)."""
+    """The order no longer waits for the external event (SCH-12)."""
     MOVE_DEADLINE = "move-deadline"
     """The deadline of an external event moves (ANS-7, OPR-7)."""
 
 
 Kind = tuple[type[State], ...]
-"""A state as the table names it: its class, and for `UndoPending` also the class of its wait."""
+"""A state in the table: its class and, for `UndoPending`, also the class of its wait."""
 
 Kinds = frozenset[Kind]
 Rows = Mapping[Kind, Kinds]
 
 
 class Feature(StrEnum):
-    """Optional behaviour: an order that does not use it gets into none of its states."""
+    """Optional behaviour. An order that does not use it never gets into its states."""
 
     CONDITIONS = "conditions"
     COOLDOWN = "cooldown"
@@ -95,7 +96,6 @@ class Feature(StrEnum):
 
 
 def kind_of(state: State) -> Kind:
-    """Return the kind of a state."""
     if isinstance(state, UndoPending):
         return UndoPending, type(state.wait)
     return (type(state),)
@@ -108,12 +108,12 @@ def name_of(kind: Kind) -> str:
 
 
 def kinds(*states: type[State]) -> Kinds:
-    """Return these states, none of which is `UndoPending`, as kinds."""
+    """Return the kinds of these states, none of which is `UndoPending`."""
     return frozenset((state,) for state in states)
 
 
 def undo_pending(*waits: type[State]) -> Kinds:
-    """Return the kinds in which the undo waits for these."""
+    """Return the kinds of `UndoPending` with these waits."""
     return frozenset((UndoPending, wait) for wait in waits)
 
 
@@ -126,9 +126,10 @@ def _or_unchanged(before: Kinds, after: Kinds) -> Rows:
 
 
 _TRIED = kinds(Waiting, Delayed, BackingOff, Deferred, CoolingDown)
-"""The waits of a step that may have been tried."""
+"""The waits of a step that may have had an attempt."""
 _NEW = kinds(ConditionPending, Scheduled)
-"""The waits of a step that was never tried, unless it was since its order was copied (OPR-11)."""
+"""The waits of a step that had no attempt, unless it had one after its order was copied
+(OPR-11)."""
 _UNDO_WAITS = undo_pending(Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
 _UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
 _NO_MORE_ATTEMPTS = kinds(Failed, Skipped)
@@ -223,7 +224,6 @@ FEATURE_OF_EVENT: Mapping[TableEvent, Feature] = {
     TableEvent.CANCEL_REQUEST: Feature.EXTERNAL_EVENTS,
     TableEvent.MOVE_DEADLINE: Feature.EXTERNAL_EVENTS,
 }
-"""The events that belong to optional behaviour."""
 
 FEATURE_OF_STATE: Mapping[type[State], Feature] = {
     ConditionPending: Feature.CONDITIONS,
@@ -233,7 +233,6 @@ FEATURE_OF_STATE: Mapping[type[State], Feature] = {
     AwaitingExternalEvent: Feature.EXTERNAL_EVENTS,
     RequestCancelled: Feature.EXTERNAL_EVENTS,
 }
-"""The states that belong to optional behaviour."""
 
 BY_OPERATOR = frozenset(
     {
@@ -245,13 +244,13 @@ BY_OPERATOR = frozenset(
         TableEvent.MOVE_DEADLINE,
     }
 )
-"""The events that only an operator's action brings about."""
+"""The events that only an operator's action causes."""
 
 # Questions to the table
 
 
 def rows() -> Iterator[tuple[TableEvent, Kind, Kind]]:
-    """Yield every single transition: the event, the state before and the state after."""
+    """Yield every transition: the event, the state before and the state after."""
     for event, of_event in TABLE.items():
         for before in sorted(of_event, key=name_of):
             for after in sorted(of_event[before], key=name_of):
@@ -259,17 +258,16 @@ def rows() -> Iterator[tuple[TableEvent, Kind, Kind]]:
 
 
 def targets(event: TableEvent, *kind: type[State]) -> Kinds:
-    """Return the states to which the event may lead in this one; none if it may not come."""
+    """Return the states to which the event may lead from this state, or none if it may not come."""
     return TABLE[event].get(kind, frozenset())
 
 
 def events_in(*kind: type[State]) -> frozenset[TableEvent]:
-    """Return the events that may come in this state."""
     return frozenset(event for event in TableEvent if targets(event, *kind))
 
 
 def reachable(*kind: type[State], by: Container[TableEvent]) -> Kinds:
-    """Return the states into which a step may get from this one by any number of such events."""
+    """Return the states that a step can reach from this state by any number of these events."""
     found: Kinds = frozenset()
     new: Kinds = frozenset({kind})
     while new:
@@ -280,6 +278,6 @@ def reachable(*kind: type[State], by: Container[TableEvent]) -> Kinds:
 
 
 def features_of(event: TableEvent, before: Kind, after: Kind) -> frozenset[Feature]:
-    """Return the optional behaviour to which a transition belongs; none for one of the core."""
+    """Return the optional behaviour to which a transition belongs, or none."""
     of_states = (FEATURE_OF_STATE.get(state) for state in (*before, *after))
     return frozenset(filter(None, (FEATURE_OF_EVENT.get(event), *of_states)))

@@ -1,4 +1,4 @@
-"""Texts from services, errors and senders, made fit to be shown, kept or compared."""
+"""Texts from services, errors and senders, prepared to be shown, kept or compared."""
 
 import re
 import unicodedata
@@ -14,14 +14,17 @@ PARTICULAR = re.compile(
 
 
 def plain(text: str, most: int) -> str:
-    """Return the text on one line, cut to `most` characters, with spaces for unprintable ones."""
+    """Return the text on one line, cut to `most` characters.
+
+    Spaces replace unprintable characters.
+    """
     if not text.isprintable():
         text = "".join(character if character.isprintable() else " " for character in text)
     return text.strip()[:most]
 
 
 def without_particulars(text: str) -> str:
-    """Return the text without ids and times, so that the same fault has the same text each time."""
+    """Return the text without ids and times, so that the same fault always has the same text."""
     return PARTICULAR.sub("…", text)
 
 
@@ -30,16 +33,17 @@ SAME: Mapping[int, int | str | None] = {
     **dict.fromkeys((0x3002, 0xFF61), "."),
     **dict.fromkeys((0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010))),
 }
-"""East Asian forms of ASCII and of the dots of a domain; and characters that nobody sees."""
+"""East Asian forms of ASCII and of the dots of a domain, and characters without a width."""
 ENCODED_LABEL = re.compile(r"(?<![\w-])xn--([a-z0-9-]{1,59})")
-"""A part of a domain in the form of the DNS (RFC 5890)."""
+"""A part of a domain in its DNS form (RFC 5890)."""
 
 
 def same_to_people(text: str) -> str:
     """Return the one form of all texts that name the same person, such as an e-mail address.
 
-    Width, case and Unicode form make no difference (RFC 8265, 3.3), nor do blanks around it, or the
-    form of a domain. Both sides of a comparison need it, or a whole text in which one is sought.
+    Width, case, Unicode form, blanks around the text and the form of a domain make no difference
+    (RFC 8265, 3.3). Apply this function to both sides of a comparison, or to the whole text of a
+    search.
     """
     narrow = unicodedata.normalize("NFC", text.translate(SAME)).casefold()
     decoded = ENCODED_LABEL.sub(_decoded, narrow)
@@ -47,7 +51,7 @@ def same_to_people(text: str) -> str:
 
 
 def _decoded(label: re.Match[str]) -> str:
-    """Return a part of a domain as people read it; one that is invalid stays as it is."""
+    """Return a part of a domain as people read it. An invalid part stays unchanged."""
     try:
         return label[1].encode().decode("punycode")
     except UnicodeError:

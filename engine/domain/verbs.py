@@ -1,8 +1,8 @@
 """The verbs of a step: the only ways from one state to the next.
 
-A verb is a pure function from one step to the next. It changes state and effect together. It checks
-itself against the table of states and events, and raises `InvalidTransitionError` where the table
-has no such row.
+A verb is a pure function from a step to the next version of the step. It changes state and effect
+together. Every verb checks itself against the table of states and events, and raises
+`InvalidTransitionError` if the table has no such transition.
 """
 
 from collections.abc import Callable, Mapping
@@ -107,11 +107,12 @@ def start(
     callback_token: str | None = None,
     started_at: datetime | None = None,
 ) -> StepIn[UnderWay]:
-    """Record an attempt before its request goes out (SCH-3).
+    """Record an attempt before its request is sent (SCH-3).
 
-    `started_at` is given if the attempt has less than its timeout, to be over by the deadline.
+    `started_at` is given if the order's deadline shortens the timeout of the attempt.
 
-    The effect changes when the attempt ends; only the key is that of this attempt from now on.
+    From now on the key of the effect is that of this attempt. The rest of the effect changes when
+    the attempt ends.
     """
     is_undo = isinstance(step.state, UndoPending)
     state: UnderWay = Undoing(complete_by) if is_undo else Running(complete_by, started_at)
@@ -122,7 +123,10 @@ def start(
 
 @verb(TableEvent.COMPLETE)
 def complete(step: Step, result: Mapping[str, Any]) -> Step:
-    """Record that it is done with this result, or undone (SCH-5). That ends every doubt."""
+    """Record that the step is done with this result, or undone (SCH-5).
+
+    This ends every doubt.
+    """
     key, counts = key_of(step), step.counts.without_uncounted()
     if isinstance(step.state, Undoing):
         reverted = Reverted(key=key, result=step.result)
@@ -140,10 +144,10 @@ def defer(
     answer_within: timedelta,
     unanswered: bool = False,
 ) -> Step:
-    """Let the service be asked again after `retry_after`, since it accepted the work (AGT-11).
+    """Record that the service accepted the work and is asked again after `retry_after` (AGT-11).
 
-    It has to finish within `answer_within` of its first acceptance. `unanswered` says whether an
-    earlier call of the attempt had no answer.
+    The service has to finish within `answer_within` of its first acceptance. `unanswered` says
+    whether an earlier call of the attempt had no answer.
     """
     answer_by = step.answer_by or now + answer_within
     doubt = replace(doubted(step.effect, unanswered=unanswered), answer_by=answer_by)
@@ -156,7 +160,7 @@ def defer(
 def not_attempted(
     step: Step, now: datetime, *, retry_after: timedelta, unanswered: bool = False
 ) -> Step:
-    """Let the step wait, without a failure, since the agent did not call (AGT-8, SCH-16).
+    """Let the step wait without a failure, because the agent did not call (AGT-8, SCH-16).
 
     `unanswered` says whether an earlier call of the attempt had no answer.
     """
@@ -170,11 +174,11 @@ def not_attempted(
 
 @verb(TableEvent.REFUSE)
 def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool = False) -> Step:
-    """Give the step up after a no of its service, or of somebody outside (AGT-6, ANS-3).
+    """Record that the service or an external party refused the step (AGT-6, ANS-3).
 
-    That is the final answer to accepted work, so the acceptance leaves no doubt (AGT-11); an
+    The refusal is the final answer to accepted work, so the acceptance leaves no doubt (AGT-11). An
     attempt without an answer does (`unanswered`). If the service would refuse the key again
-    (`for_good`), it did not do the work under it in any attempt (AGT-3).
+    (`for_good`), it did not do the work under this key in any attempt (AGT-3).
     """
     effect = doubted(step.effect, unanswered=True) if unanswered else step.effect
     if for_good and step.key:
@@ -188,10 +192,10 @@ def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool
 def fail(
     step: Step, cause: Cause, *, unanswered: bool = False, operator_decides: bool = False
 ) -> Step:
-    """Give the step up, though its service did not say no (SCH-8).
+    """Record that the step failed although its service did not refuse (SCH-8).
 
-    Work that the service accepted stays in doubt (AGT-11), and so does the effect of a step whose
-    undo cannot be requested.
+    Work that the service accepted stays in doubt (AGT-11). The effect of a step whose undo cannot
+    be requested stays in doubt too.
     """
     in_doubt = unanswered or isinstance(step.effect, Doubt) or isinstance(step.state, UndoPending)
     effect = doubted(step.effect, unanswered=True) if in_doubt else step.effect
@@ -211,8 +215,8 @@ def expire(
 ) -> Step:
     """Count a failure: the complete-by time passed without an answer (SUP-3).
 
-    The step is tried again, immediately or after `delay`. At its threshold it cools down, or fails
-    once it has done so often enough.
+    The step is tried again, immediately or after `delay`. At its threshold it cools down. After the
+    allowed number of cooldowns it fails.
     """
     before = step.counts.without_uncounted()
     counts = replace(before, failures=before.failures + 1)
@@ -232,9 +236,10 @@ def expire(
 
 @verb(TableEvent.EXPIRE)
 def expire_uncounted(step: Step, now: datetime, cause: Cause, *, unbegun: int) -> Step:
-    """Let the step wait, without a failure (SUP-3, SCH-16).
+    """Let the step wait without a failure (SUP-3, SCH-16).
 
-    `unbegun` is the number of the last requests that no agent is known to have begun (SUP-9).
+    `unbegun` is the number of the latest consecutive requests that no agent is known to have begun
+    (SUP-9).
     """
     counts, at = _uncounted(step, now)
     counts = replace(counts, unbegun=unbegun)
@@ -243,7 +248,7 @@ def expire_uncounted(step: Step, now: datetime, cause: Cause, *, unbegun: int) -
 
 @verb(TableEvent.EXPIRE)
 def expire_overloaded(step: Step, now: datetime, cause: Cause) -> Step:
-    """Let the step wait, without a failure: its agent is overloaded (SUP-3, SCH-16)."""
+    """Let the step wait without a failure, because its agent is overloaded (SUP-3, SCH-16)."""
     counts, at = _uncounted(step, now)
     counts = replace(counts, overloaded=counts.overloaded + 1)
     return _in_doubt(replace(step, counts=counts), at, now, cause)
@@ -251,35 +256,39 @@ def expire_overloaded(step: Step, now: datetime, cause: Cause) -> Step:
 
 @verb(TableEvent.EXPIRE)
 def give_up_unbegun(step: Step, now: datetime, cause: Cause) -> Step:
-    """Give up a step that no agent begins (SUP-9).
+    """End the attempts at a step that no agent begins (SUP-9).
 
-    It cools down, or is skipped, as its rule says. It never asks for the undo: an agent that is
-    away says nothing about the order. A request that is under way is in doubt, and so is a step
-    whose undo nobody begins. A step that was never sent is not.
+    The step cools down, fails or is skipped, according to its rules. It never starts the undo of
+    the order.
+
+    A request that is under way is in doubt, and so is a step whose undo no agent begins. A step
+    without a request is not.
     """
     in_doubt = isinstance(step.state, UnderWay | UndoPending)
     effect = doubted(step.effect, unanswered=True) if in_doubt else step.effect
     given_up = replace(step, effect=effect)
     if step.counts.cooldowns < step.rules.max_cooldowns:
         return cooled_down(given_up, now, cause)
+    # The absence of an agent says nothing about the order, so an operator decides.
     decides = step.rules.on_failure is OnFailure.UNDO
     return after_last_attempt(given_up, cause, operator_decides=decides)
 
 
 @verb(TableEvent.EXPIRE)
 def expire_in_undo(step: Step, now: datetime) -> Step:
-    """Undo the step instead of trying it again, since the order is being undone (SUP-3, UND-2)."""
+    """Undo the step instead of retrying it, because the order is being undone (SUP-3, UND-2)."""
     waiting = replace(step, effect=doubted(step.effect, unanswered=True), state=Waiting())
     return _undo_of(waiting, now=now)
 
 
 @verb(TableEvent.REQUEST_UNDO)
 def request_undo(step: Step) -> Step:
-    """Let the step wait for its undo, if it has one and was ever tried (UND-1, UND-2).
+    """Let the step wait for its undo, if it has one and ever had an attempt (UND-1, UND-2).
 
-    Even after a refusal the same request may have been delivered twice. For the same reason a
-    completed step waits too, until none of its other calls can take effect.
+    A step that its service refused waits too, and so does a completed step until none of its other
+    calls can take effect.
     """
+    # After a refusal too, the same request may have been delivered twice.
     return _undo_of(step)
 
 
@@ -298,22 +307,22 @@ def reset(step: Step) -> Step:
 
 @verb(TableEvent.SKIP)
 def skip(step: Step) -> Step:
-    """Leave the step out: an operator says that it was done, or undone, by other means (OPR-4)."""
+    """Skip the step. An operator reported that it was done, or undone, by other means (OPR-4)."""
     return replace(step, state=Skipped(SkipReason.OPERATOR))
 
 
 @verb(TableEvent.SETTLE)
 def settle_done(step: Step, result: Mapping[str, Any]) -> Step:
-    """Complete a step in doubt, since an operator found that it was done (OPR-12)."""
+    """Complete a step in doubt, because an operator found that it was done (OPR-12)."""
     return replace(step, state=Completed(), effect=Done(key=key_of(step), result=result))
 
 
 @verb(TableEvent.SETTLE)
 def settle_not_done(step: Step) -> Step:
-    """End the doubt, since an operator found that the step was not done (OPR-12).
+    """End the doubt, because an operator found that the step was not done (OPR-12).
 
-    Any provider may do it then. If it counted as done, since it was skipped or restored so, it has
-    failed.
+    Any provider may then do the step. A step that counted as done, because it was skipped or
+    restored as such, becomes failed.
     """
     key = replace(key_of(step), known_until=None, provider=None)
     known = replace(step, effect=NotDone(key=key))
@@ -326,9 +335,9 @@ def settle_not_done(step: Step) -> Step:
 
 
 def doubt_since_copy(step: Step, key: RequestKey) -> Step:
-    """Let the step be in doubt under this key: it may have been tried since it was copied (OPR-11).
+    """Put the step in doubt under this key: it may have been tried since its copy (OPR-11).
 
-    Its state stays as it was copied, so no row of the table allows this.
+    The state stays as it was copied, so the table has no row for this change.
     """
     counts = replace(step.counts, attempts=max(step.counts.attempts, 1))
     effect = replace(step.effect, key=key) if isinstance(step.effect, Sent) else NotDone(key=key)
@@ -339,20 +348,23 @@ def doubt_since_copy(step: Step, key: RequestKey) -> Step:
 
 
 def threshold_reached(failed: Step, last: Cause) -> Cause:
-    """Return the cause of a step that has timed out too often; `last` is that of its last time."""
+    """Return the cause of a step that timed out too often.
+
+    `last` is the cause of its last time-out.
+    """
     failures, fault = failed.counts.failures, last.facts["fault"]
     facts = {"step": failed.name, "failures": failures, "fault": fault}
     return Cause(Code.THRESHOLD_REACHED, facts)
 
 
 def no_agent_began(step: Step, requests: int) -> Cause:
-    """Return the cause of a step that no agent begins, after so many requests in a row (SUP-9)."""
+    """Return the cause of a step that no agent begins, after this number of requests (SUP-9)."""
     facts = {"step": step.name, "agent": step.agent, "attempts": requests}
     return Cause(Code.NO_AGENT_BEGAN, facts)
 
 
 def cooled_down(failed: Step, now: datetime, cause: Cause) -> Step:
-    """Return a step at its threshold as it cools down, with a fresh count of failures (SUP-3)."""
+    """Let a step at its threshold cool down, with a fresh count of failures (SUP-3)."""
     rested = failed.counts.without_uncounted()
     counts = replace(rested, failures=0, cooldowns=rested.cooldowns + 1)
     until = now + failed.rules.cooldown
@@ -369,7 +381,7 @@ def without_retry_by(step: Step) -> Step:
 
 
 def under_way(step: Step, state: UnderWay, callback_token: str | None) -> StepIn[UnderWay]:
-    """Return the step with one more attempt; a callback token that it has stays as it is."""
+    """Return the step with one more attempt. An existing callback token stays."""
     counts = replace(step.counts, attempts=step.counts.attempts + 1)
     token = step.callback_token or callback_token
     return StepIn(
@@ -384,14 +396,17 @@ def under_way(step: Step, state: UnderWay, callback_token: str | None) -> StepIn
 
 
 def key_of(step: Step) -> RequestKey:
-    """Return the key under which requests were sent; raises `ValueError` if none was."""
+    """Return the key under which requests were sent.
+
+    Raises `ValueError` if no request was sent.
+    """
     if step.key is None:
         raise ValueError(f"no request of step {step.name} was sent")
     return step.key
 
 
 def after_last_attempt(step: Step, cause: Cause, *, operator_decides: bool) -> Step:
-    """Return the step after its last attempt: failed, or skipped if the rule says so (SCH-13)."""
+    """Return the step after its last attempt: failed, or skipped if its rule says so (SCH-13)."""
     kept = cause.shortened()
     step = replace(step, counts=step.counts.without_uncounted())
     if isinstance(step.state, Undoing | UndoPending):
@@ -410,7 +425,7 @@ def after_last_attempt(step: Step, cause: Cause, *, operator_decides: bool) -> S
 def _uncounted(
     step: Step, now: datetime, retry_after: timedelta = timedelta()
 ) -> tuple[Counts, datetime | None]:
-    """Return the counts after one more uncounted attempt, and when the next one may start."""
+    """Return the counts after one more uncounted attempt, and the start of the next attempt."""
     counts = replace(step.counts, uncounted=step.counts.uncounted + 1, unbegun=0)
     started_at = step.started_at or now
     return counts, backoff.next_start(started_at, now, counts.uncounted, retry_after)
@@ -424,15 +439,15 @@ def _in_doubt(step: Step, at: datetime | None, now: datetime, cause: Cause) -> S
 
 
 def _waiting(step: Step, wait: Wait) -> Step:
-    """Return the step as it waits for the next attempt, forward or back."""
+    """Return the step as it waits for the next attempt, to do or to undo it."""
     is_undo = isinstance(step.state, Undoing | UndoPending)
     return replace(step, state=UndoPending(wait) if is_undo else wait)
 
 
 def _undo_of(step: Step, now: datetime | None = None) -> Step:
-    """Return the step as it waits for its undo; as it is, if there is nothing to undo.
+    """Return the step as it waits for its undo, or unchanged if there is nothing to undo.
 
-    `now` is given if the supervisor asks for the attempt, and so sets its complete-by time.
+    `now` is given if the supervisor requests the attempt and so sets its complete-by time.
     """
     effect = step.effect
     if not step.rules.undoable or not isinstance(effect, Sent):

@@ -1,7 +1,8 @@
 """The work index: row keys that say what is due for an order, and in which list it is.
 
-They follow from the order alone, so no transition has to remember them. What is over has one row,
-which lists it, so a periodic query never depends on how many orders were ever recorded (SUP-2).
+The rows follow from the order alone, so no transition has to maintain them. An order that is over
+has one row, which lists it. So a periodic query never depends on the number of orders ever recorded
+(SUP-2).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from engine.domain.submitted_order import Priority
 
 
 class WorkItemKind(StrEnum):
-    """What is due for an order; the prefix of the row key."""
+    """The kind of work that is due for an order. It is the prefix of the row key."""
 
     PENDING = "!pending"
     """A claim, in the lane of each capability that a ready step needs."""
@@ -28,19 +29,20 @@ class WorkItemKind(StrEnum):
     WAITING = "!waiting"
     """A check at the deadline of an external event."""
     DEADLINE = "!due"
-    """A check of the order itself: a warning before its deadline, then the deadline (SCH-17)."""
+    """A check of the order itself: first the warning before its deadline, then the deadline
+    (SCH-17)."""
     ERROR = "!error"
     """An operator's action."""
     HELD = "!held"
     """An operator's release."""
     OUTBOX = "!outbox"
-    """The sending of an alert or a notice."""
+    """The sending of an alert or a notification."""
     ENDED = "_ended"
-    """Nothing: the row lists an order that is over."""
+    """No work: the row lists an order that is over."""
 
 
 DUE = tuple(kind for kind in WorkItemKind if kind.startswith("!"))
-"""The kinds of rows that are read by when they fall due."""
+"""The kinds of rows that are read by their due time."""
 
 
 def checked_kinds(*, has_deadlines: bool) -> tuple[WorkItemKind, ...]:
@@ -50,14 +52,14 @@ def checked_kinds(*, has_deadlines: bool) -> tuple[WorkItemKind, ...]:
 
 
 ENDED_PREFIX = f"{WorkItemKind.ENDED}|"
-"""The prefix of the rows by which orders that are over are listed: they are owed nothing."""
+"""The prefix of the rows that list orders which are over. Nothing is due for them."""
 
 
 ACTED_PREFIX = "_acted|"
-"""The prefix of the rows that list what operators did to orders, the newest first."""
+"""The prefix of the rows that list operators' actions, the newest first."""
 
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
-"""The part of a lane's key by which high priority comes first (SCH-11)."""
+"""The part of the key of a lane that puts high priority first (SCH-11)."""
 
 NO_AGENT = "-"
 """The capability in the key of a claim that needs no agent."""
@@ -65,13 +67,13 @@ NO_AGENT = "-"
 RANKED = {rank: priority for priority, rank in RANK.items()}
 
 LATER = "later"
-"""The part of the key of a claim that waits for a chosen time, which follows."""
+"""The part of the key of a claim that waits for a chosen time. The time follows."""
 
 
 def work_items(order: OrderAggregate, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
-    """Yield the work items of the order as it is after a transition at this time.
+    """Yield the work items of the order after a transition at this time.
 
-    Exactly one of them lists the order (OPR-1): the first of the kind that `list_of` returns.
+    Exactly one of them lists the order (OPR-1): the first item of the kind that `list_of` returns.
     """
     if order.is_over:
         yield _end(order, now)
@@ -80,10 +82,10 @@ def work_items(order: OrderAggregate, now: datetime, ready_since: datetime) -> I
 
 
 def list_of(order: OrderAggregate) -> WorkItemKind:
-    """Return the kind of rows among which lists show the order.
+    """Return the kind of rows in which lists show the order.
 
-    All that is awaited from outside is in one list. A pending order that no claim could go on with
-    is in the list of those on which an agent works.
+    An order that waits for an external event is in one list, whatever else it does. A pending order
+    that no claim could continue is in the list of running orders.
     """
     if order.is_over:
         return WorkItemKind.ENDED
@@ -99,10 +101,8 @@ def list_of(order: OrderAggregate) -> WorkItemKind:
 
 
 def claim_lane(priority: Priority, capability: str) -> str:
-    """Return the prefix of the row keys of claims of this priority and capability (SCH-1).
-
-    They wait apart, so that orders whose agents have no capacity do not block others.
-    """
+    """Return the prefix of the row keys of claims of this priority and capability (SCH-1)."""
+    # Separate lanes: orders whose agents have no capacity do not block others.
     return f"{WorkItemKind.PENDING}|{RANK[priority]}|{capability}|"
 
 
@@ -112,7 +112,7 @@ def capability_of(step: Step) -> str:
 
 
 def first_need(order: OrderAggregate, ready_since: datetime) -> str:
-    """Return the capability of the first step that a claim starts; `NO_AGENT` if it needs none."""
+    """Return the capability of the first step that a claim starts, or `NO_AGENT`."""
     first = min(order.ready, key=lambda step: _turn(step, ready_since), default=None)
     return NO_AGENT if first is None else capability_of(first)
 
@@ -140,11 +140,9 @@ def _item(order: OrderAggregate, kind: WorkItemKind, place: str) -> WorkItem:
 
 
 def _claims(order: OrderAggregate, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
-    """Yield the place of the order in the lane of each capability that its ready steps need.
-
-    A step whose agent has no capacity does not keep another step from its own agent.
-    """
+    """Yield the place of the order in the lane of each capability that its ready steps need."""
     ready = sorted(order.ready, key=lambda step: _turn(step, ready_since))
+    # A step whose agent has no capacity does not block another step from its own agent.
     lanes: dict[str, list[Step]] = {}
     for step in ready:
         lanes.setdefault(capability_of(step), []).append(step)
@@ -168,7 +166,7 @@ def _first_start(order: OrderAggregate, steps: Iterable[Step], now: datetime) ->
 
 
 def is_pause(order: OrderAggregate, steps: Iterable[Step], until: datetime) -> bool:
-    """Whether this start is the end of a pause: the order keeps its place and age (SCH-16)."""
+    """Return whether this start ends a pause, so the order keeps its place and age (SCH-16)."""
     return any(step.is_backing_off and order.starts_at(step) == until for step in steps)
 
 
@@ -177,7 +175,7 @@ def _first_due(steps: Iterable[StepIn[UnderWay]]) -> datetime:
 
 
 def _end(order: OrderAggregate, now: datetime) -> WorkItem:
-    """Return the row that lists an order which is over: its last change is its end."""
+    """Return the row that lists an order which is over. Its last change is its end."""
     name = "processed" if isinstance(order.state, Processed) else Outcome.UNDONE
     return _item(order, WorkItemKind.ENDED, f"{name}|{newest_first(now)}")
 
@@ -187,81 +185,84 @@ def _end(order: OrderAggregate, now: datetime) -> WorkItem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexRow:
-    """One open work item; `data` is shown in lists without loading the order, or is to be sent.
+    """One open work item.
 
-    Readers have to expect that a field of `data` is missing or invalid: only this row is affected.
+    `data` has the columns that lists show without loading the order, or the message to send.
+    Readers have to expect that a field of `data` is missing or invalid. Only this row is affected.
     """
 
     key: str
     order_id: str
     data: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
-    """Why the row cannot be read, or empty.
-
-    Then it has no data, but its key still names the work item, the order and the time.
-    """
+    """The reason why the row cannot be read, or empty. Then the row has no data, but its key still
+    names the work item, the order and the time."""
 
 
 def all_of(kind: WorkItemKind) -> tuple[str, str]:
-    """Row-key range [from, to) of every work item of this kind."""
+    """Return the row-key range [from, to) of every work item of this kind."""
     return f"{kind}|", f"{kind}|{LAST}"
 
 
 def everything() -> tuple[str, str]:
-    """Row-key range [from, to) of all that is due, sorted by kind."""
+    """Return the row-key range [from, to) of all work items that are due, sorted by kind."""
     return f"{min(DUE)}|", f"{max(DUE)}|{LAST}"
 
 
 def lane_of(pending: IndexRow) -> tuple[Priority, str]:
-    """Return the priority and the need of a pending order.
+    """Return the priority and the capability of a pending order.
 
-    Raises LookupError or ValueError if its key names none.
+    Raises `LookupError` or `ValueError` if its key does not name them.
     """
     _, rank, needs, *_ = pending.key.split("|")
     return RANKED[rank], needs
 
 
 def end_of_claim_lane(pending: IndexRow) -> str:
-    """Return the row key after which the orders of the next priority or need follow."""
+    """Return the row key after which the orders of the next priority or capability follow."""
     return "|".join([*pending.key.split("|")[:3], LAST])
 
 
 def since(row: IndexRow) -> datetime:
-    """Return the time in the key of an order's work item; raises ValueError if it has none."""
+    """Return the time in the key of an order's work item.
+
+    Raises `ValueError` if the key has none.
+    """
     return time_of(row.key.split("|")[-2])
 
 
 def may_be_claimed(pending: IndexRow, due: datetime) -> bool:
-    """Whether the order may be claimed at `due`; if so, all before it in its lane may be too.
+    """Return whether the order may be claimed at `due`.
 
-    Only a chosen time holds it back, which follows all others in the lane. The time since which an
-    order waits may be that of a process whose clock is ahead.
+    If so, all orders before it in its lane may be claimed too. Only a chosen time prevents the
+    claim, and the rows with a chosen time follow all others in the lane.
     """
+    # The other times are not compared: they may come from a process whose clock is ahead.
     return pending.key.split("|", 3)[-1] <= f"{LATER}|{sortable(due)}|{LAST}"
 
 
 def is_ready_after(pending: IndexRow, time: datetime) -> bool:
-    """Whether the order waits since a time after this one, and for no chosen time."""
+    """Return whether the order began to wait after `time`, and waits for no chosen time."""
     place = pending.key.split("|", 3)[-1]
     return f"{sortable(time)}|{LAST}" < place < LATER
 
 
 def waiting_since(pending: IndexRow, time: datetime) -> IndexRow:
-    """Return the row of an order without a chosen time as if the order waited since this time."""
+    """Return the row of an order without a chosen time as if it had begun to wait at `time`."""
     *lane, _, order_id = pending.key.split("|")
     return replace(pending, key="|".join([*lane, sortable(time), order_id]))
 
 
 def pauses(pending: IndexRow, now: datetime) -> bool:
-    """Whether the order waits for the end of a pause, in its place among those that do not."""
+    """Return whether the order waits for the end of a pause, and keeps its place in the lane."""
     until: datetime | None = pending.data.get("NotBefore")
     return until is not None and until > now
 
 
 def was_announced(pending: IndexRow) -> bool:
-    """Whether a wake-up has named the order at its last change.
+    """Return whether a wake-up named the order at its last change.
 
-    None has named an order that waits for a chosen time or pauses, or that a scheduler handles
+    No wake-up names an order that waits for a chosen time or a pause, or that a scheduler handles
     while one of its steps waits.
     """
     waits = pending.key.split("|")[3] == LATER or "NotBefore" in pending.data
@@ -269,36 +270,36 @@ def was_announced(pending: IndexRow) -> bool:
 
 
 def ahead(pending: IndexRow, time: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders of the same lane that wait since after this time."""
+    """Return the row-key range [from, to) of the lane's orders that began to wait after `time`."""
     claim_lane = "|".join(pending.key.split("|")[:3])
     return f"{claim_lane}|{sortable(time)}|{LAST}", f"{claim_lane}|{LATER}"
 
 
 def due_later(pending: IndexRow, due: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders of the same lane whose chosen time is up at `due`."""
+    """Return the row-key range [from, to) of the lane's orders with a chosen time up to `due`."""
     claim_lane = "|".join(pending.key.split("|")[:3])
     return f"{claim_lane}|{LATER}|", f"{claim_lane}|{LATER}|{sortable(due)}|{LAST}"
 
 
 def waiting_and_running() -> tuple[str, str]:
-    """Row-key range [from, to) of pending and running orders; the pending ones come first."""
+    """Return the row-key range [from, to) of pending and running orders, the pending ones first."""
     return f"{WorkItemKind.PENDING}|", f"{WorkItemKind.RUNNING}|{LAST}"
 
 
 def in_time(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders with running steps, none of them overdue."""
+    """Return the row-key range [from, to) of orders with running steps, none of them overdue."""
     return f"{WorkItemKind.RUNNING}|{sortable(now)}", f"{WorkItemKind.RUNNING}|{LAST}"
 
 
 def overdue(now: datetime, kind: WorkItemKind = WorkItemKind.RUNNING) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders with a step past its complete-by time (SUP-2).
+    """Return the row-key range [from, to) of orders with a step past its complete-by time (SUP-2).
 
-    With the kind `WAITING`, of those whose answer from outside is overdue; with `DEADLINE`, of
-    those that are due, or due soon (SCH-17).
+    With the kind `WAITING`, the external event of the step is overdue. With `DEADLINE`, the order
+    is due or due soon (SCH-17).
     """
     return f"{kind}|", f"{kind}|{sortable(now)}"
 
 
 def held_before(time: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders that have been held since before that time."""
+    """Return the row-key range [from, to) of the orders on hold since before `time`."""
     return f"{WorkItemKind.HELD}|", f"{WorkItemKind.HELD}|{sortable(time)}"

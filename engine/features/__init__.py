@@ -1,1 +1,4 @@
-"""Optional behaviour of a step, one module for each: an order without it never calls its module."""
+"""Optional behaviour of steps, one module for each feature.
+
+Orders without a feature never call its module.
+"""

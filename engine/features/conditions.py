@@ -1,7 +1,7 @@
-"""Conditions and start times of steps, which are evaluated when a step's turn comes.
+"""Conditions and start times of steps, which are evaluated when the step's turn comes.
 
-The step is in `ConditionPending` before. Its condition may skip it (SCH-14), and its start time may
-let it wait in `Scheduled` (SCH-15).
+Before that, the step is in `ConditionPending`. Its condition may skip it (SCH-14), and its start
+time may let it wait in `Scheduled` (SCH-15).
 """
 
 from dataclasses import replace
@@ -22,12 +22,11 @@ def condition_met(step: Step) -> Step:
 
 @verb(TableEvent.CONDITION_NOT_MET)
 def skip_by_condition(step: Step, condition: str) -> Step:
-    """Skip the step, because the function of this name says that it is not needed."""
+    """Skip the step, because its condition is false. `condition` is the name of the function."""
     cause = Cause(Code.CONDITION_NOT_MET, {"condition": condition})
     return replace(step, state=Skipped(SkipReason.CONDITION, cause))
 
 
 @verb(TableEvent.SCHEDULE)
 def schedule(step: Step, at: datetime) -> Step:
-    """Let the step start at this time, and not before."""
     return replace(step, state=Scheduled(at))

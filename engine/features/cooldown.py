@@ -1,7 +1,7 @@
 """The long pause of a step that has reached its failure threshold (SUP-3).
 
-A step enters `CoolingDown` when it expires. It leaves it when its next attempt starts, or when an
-operator expedites the order.
+A step enters `CoolingDown` when its attempt expires. It leaves the state when its next attempt
+starts, or when an operator expedites the order.
 """
 
 from dataclasses import replace
@@ -13,13 +13,13 @@ from engine.domain.verbs import verb
 
 
 def is_cooling_down(step: Step) -> bool:
-    """Whether the step, or its undo, cools down."""
+    """Return whether the step or its undo is cooling down."""
     return isinstance(step.wait, CoolingDown)
 
 
 @verb(TableEvent.END_COOLDOWN)
 def end_cooldown(step: Step) -> Step:
-    """Let the step start now: an operator knows that the cause is mended (OPR-8)."""
+    """Let the step start now, because an operator expedited the order (OPR-8)."""
     match step.state:
         case CoolingDown() as cooling:
             return replace(step, state=_ended(cooling))

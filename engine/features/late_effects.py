@@ -1,6 +1,6 @@
 """Services at which a slow call may still take effect after its undo (UND-2).
 
-The workflow declares for how long. The undo waits for that time in `LateEffectsPossible`.
+The workflow declares the late-effect window. The undo waits for that time in `LateEffectsPossible`.
 """
 
 from datetime import datetime, timedelta
@@ -10,9 +10,10 @@ from engine.domain.steps import Step
 
 
 def effects_final_at(step: Step, now: datetime, clock_tolerance: timedelta) -> datetime | None:
-    """Return when no call of the step takes effect any more, if one more attempt starts now.
+    """Return the time after which no call of the step takes effect, if one more attempt starts now.
 
-    An attempt to undo the step changes nothing. None if the service refuses undone keys.
+    An attempt to undo the step does not change the time. Returns None if the service refuses undone
+    keys.
     """
     before = step.key.effects_final_at if step.key else None
     window = step.rules.late_effect_window

@@ -1,5 +1,5 @@
-"""Words for people: one catalogue of codes and their words, in one file for each language.
+"""Words for people: one catalogue of codes and their texts, in one file for each language.
 
-The engine decides by codes, events and states. Words are made where people read them: on pages, in
-the command line, in problem answers and in alerts.
+The engine decides by codes, events and states. Words are made where people read them: on pages, on
+the command line, in problem responses and in alerts.
 """

@@ -1,6 +1,6 @@
-"""The words of alerts and notices, made when they are sent (ALR-1, ALR-2).
+"""The words of alerts and notifications, made when they are sent (ALR-1, ALR-2).
 
-Their rows in the outbox hold causes, and codes for what operators should do.
+Their rows in the outbox have causes, and codes for the recommended actions.
 """
 
 import json
@@ -21,7 +21,7 @@ MAX_OF_REASON = 1000
 def event_in_words(event: OperatorEvent) -> OperatorEvent:
     """Return the event with words in place of its cause and of its codes.
 
-    What only a newer version of the app can put into words goes out as it is (FLT-12).
+    A cause that only a newer version of the app can translate is sent unchanged (FLT-12).
     """
     fact = event.data.get("reason")
     if not is_cause(fact):
@@ -33,15 +33,16 @@ def event_in_words(event: OperatorEvent) -> OperatorEvent:
 
 
 def _action(name: str, facts: Mapping[str, Any]) -> str:
-    """Return what to do; the names of operators' actions stay, since programs use them."""
+    """Return the recommended action in words. The names of operators' actions stay."""
     try:
         return text(f"advice.{name}", **facts)
     except LookupError:
+        # Programs use the names of operators' actions.
         return name
 
 
 def notice_in_words(notice: BusMessage) -> BusMessage:
-    """Return the notice with words in place of its cause."""
+    """Return the notification with words in place of its cause."""
     body = json.loads(notice.body)
     cause = body.get("reason")
     if not is_cause(cause):
@@ -51,12 +52,12 @@ def notice_in_words(notice: BusMessage) -> BusMessage:
 
 
 def title_of(kind: str) -> str:
-    """Return the title of this type of event; the type itself if it is another app's."""
+    """Return the title of this type of event, or the type itself if the catalogue has no title."""
     key = f"alert.{kind.rpartition('.')[2]}"
     return text(key) if key in texts() else kind
 
 
 def advice_of(action: object) -> str:
-    """Return an action of an alert as people read it: the title of one that operators can take."""
+    """Return the title of an operator's action, or any other action of an alert as it is."""
     key = f"action.{action}.title"
     return text(key) if key in texts() else str(action)

@@ -1,11 +1,11 @@
 """The catalogue of words: a text for each key, in the language of this process.
 
 The file of a language has one text for each key. A text names its values in braces, such as
-`{step}`. A text that depends on a number has the forms `KEY.one` and `KEY.other`, chosen by the
-value `count`.
+`{step}`. A text that depends on a number has the forms `KEY.one` and `KEY.other`. The value `count`
+selects the form.
 
 The language `pseudo` is made from English: each letter has an accent, and each word is longer. It
-shows which texts bypass the catalogue, and which places are too narrow for longer words.
+shows texts that bypass the catalogue, and places that are too narrow for longer words.
 """
 
 import json
@@ -20,7 +20,8 @@ PSEUDO = "pseudo"
 """The language that is made from English for tests."""
 
 LOCALE = "page.locale"
-"""The key of the tag of the language, by which pages write numbers and times; it is no word."""
+"""The key of the language tag with which pages format numbers and times. Its text is not for
+people."""
 
 _FOLDER = Path(__file__).parent
 _VALUE = re.compile(r"(\{\w+(?:!r)?\})")
@@ -35,7 +36,10 @@ _language = ENGLISH
 
 
 def use(language: str) -> None:
-    """Choose the language of this process; raises `ValueError` if there is no file for it."""
+    """Set the language of this process.
+
+    Raises `ValueError` if there is no file for it.
+    """
     global _language  # noqa: PLW0603 - one process speaks one language
     if language not in languages():
         raise ValueError(f"{language} is not a language: choose one of {', '.join(languages())}")
@@ -43,7 +47,6 @@ def use(language: str) -> None:
 
 
 def languages() -> list[str]:
-    """Return the names of all languages."""
     return [*sorted(path.stem for path in _FOLDER.glob("*.json")), PSEUDO]
 
 
@@ -53,9 +56,10 @@ def texts() -> Mapping[str, str]:
 
 
 def text(key: str, /, **values: object) -> str:
-    """Return the text of this key with its values; raises `KeyError` if it is in no catalogue.
+    """Return the text of this key with its values.
 
-    A key that the language lacks is taken from English.
+    A key that is missing in the language is taken from English. Raises `KeyError` if English lacks
+    it too.
     """
     if "count" in values and f"{key}.other" in _texts_of(ENGLISH):
         key = f"{key}.{'one' if values['count'] == 1 else 'other'}"
@@ -72,14 +76,14 @@ def _texts_of(language: str) -> Mapping[str, str]:
 
 
 def pseudo(words: str) -> str:
-    """Return an English text with accents and in brackets, about a third longer; values stay."""
+    """Return an English text with accents and brackets, about a third longer. Values stay."""
     parts = _VALUE.split(words)
     longer = "".join(part if _VALUE.fullmatch(part) else _longer(part) for part in parts)
     return f"[{longer}]"
 
 
 def _longer(words: str) -> str:
-    """Give each letter an accent, and each word about a third more length."""
+    """Give each letter an accent, and make each word about a third longer."""
     return _WORD.sub(
         lambda word: word[0] + "~" * math.ceil(len(word[0]) * _LONGER_BY), words
     ).translate(_ACCENTED)

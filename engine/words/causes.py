@@ -1,4 +1,4 @@
-"""The words of causes for people. Nothing reads them: decisions use the codes.
+"""The words of causes for people. Programs do not read them: decisions use the codes.
 
 The text of a cause is `cause.CODE` in the catalogue, with the facts of the cause as its values. A
 code whose text depends on a fact has one text for each variant (`_VARIANTS`).
@@ -19,8 +19,8 @@ Facts = Mapping[str, Any]
 def words_of(cause: Cause) -> str:
     """Return the cause in words, such as "timed out; last answer: 503".
 
-    Of a newer version's cause only the code is known, and the text of its service if there is one.
-    The same holds for a known code whose facts a newer version has in another form (FLT-12).
+    For a cause of a newer version, the result is the code, with the text of the service if there is
+    one. The same applies to a known code whose facts a newer version has in another form (FLT-12).
     """
     if isinstance(cause.code, Code):
         with suppress(*_OF_ANOTHER_FORM):
@@ -30,11 +30,11 @@ def words_of(cause: Cause) -> str:
 
 
 _OF_ANOTHER_FORM = (LookupError, TypeError, ValueError, AttributeError)
-"""What facts raise that have not the form in which this version writes them."""
+"""The errors that facts raise if their form is not the one that this version writes."""
 
 
 def last_answer(fault: str) -> str:
-    """Return the addition to a sentence for the fault of the last call; empty if none is known."""
+    """Return the part of a sentence about the fault of the last call, or empty without one."""
     if not fault:
         return ""
     is_known = fault.startswith("no answer")
@@ -65,11 +65,10 @@ _VARIANTS: Mapping[Code, Callable[[Facts], str]] = {
     Code.NO_SUCH_STEP: _action,
     Code.SEVERAL_STEPS: _action,
 }
-"""Returns the end of the key of the text that fits these facts."""
+"""For each code, a function from the facts to the suffix of the text's key."""
 
 
 def _values(facts: Facts) -> dict[str, Any]:
-    """Return the facts as texts have them."""
     known = {name: _FORMS[name](fact) for name, fact in facts.items() if name in _FORMS}
     more = {
         "all_steps": all_of(steps) if isinstance(steps := facts.get("steps"), list) else "",
@@ -79,9 +78,9 @@ def _values(facts: Facts) -> dict[str, Any]:
 
 
 def words_of_fault(fault: str | Facts) -> str:
-    """Return a fault of an input in words; one that a business found is in its own words already.
+    """Return a fault of an input in words. A fault that a business found is already in words.
 
-    A code that only a newer version knows is shown as it is, as is one that lacks a fact here.
+    A code that only a newer version knows is shown unchanged, and so is a code with a missing fact.
     """
     if isinstance(fault, str):
         return fault
@@ -94,7 +93,7 @@ def words_of_fault(fault: str | Facts) -> str:
 
 
 LIMITS = ("min_length", "max_length")
-"""The facts on which the number of a noun depends."""
+"""The facts that select the singular or plural of a noun."""
 
 
 def _time(fact: str) -> str:
@@ -123,4 +122,4 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
     "until": _time,
     "why": _why,
 }
-"""How texts have a fact that is no plain value, by its name."""
+"""For each name of a fact that is not a plain value, its form in texts."""

@@ -1,11 +1,11 @@
-"""The words of the messages about alerts that people get."""
+"""The words of the messages about alerts to people."""
 
 from engine.alerts.digests import Digest, DigestEntry, DigestStatus
 from engine.words.catalogue import text
 
 
 def subject_of(digest: Digest) -> str:
-    """Return what a reader sees first: the first alert, and the number of the others."""
+    """Return the first alert and the number of the others, as in the subject of a mail."""
     first, others = digest.entries[0], len(digest.entries) + digest.others - 1
     return text(
         "digest.subject",
@@ -17,12 +17,11 @@ def subject_of(digest: Digest) -> str:
 
 
 def heading_of(entry: DigestEntry) -> str:
-    """Return the heading of an entry."""
     is_open = entry.needs_action and entry.status is not DigestStatus.RESOLVED
     key = "digest.heading.action" if is_open else "digest.heading"
     return text(key, label=text(f"digest.label.{entry.status}"), title=entry.title)
 
 
 def others_of(digest: Digest) -> str:
-    """Return how many alerts the message does not list; empty if it lists all."""
+    """Return the number of unlisted alerts in words, or empty if the message lists all."""
     return text("digest.others", count=digest.others) if digest.others else ""

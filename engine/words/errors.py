@@ -1,6 +1,6 @@
 """The words of errors for people.
 
-The text of an error is `error.NAME` in the catalogue, in which `NAME` is that of its class. An
+The text of an error is `error.NAME` in the catalogue, in which `NAME` is made from its class. An
 error with a cause has the words of its cause.
 """
 
@@ -15,7 +15,7 @@ _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def words_of_error(error: AppError) -> str:
-    """Return why the app did not do what somebody asked for; empty if no more is known."""
+    """Return why the app did not do what was requested, or empty if no more is known."""
     match error:
         case CausedError():
             return words_of(error.cause)
@@ -26,7 +26,6 @@ def words_of_error(error: AppError) -> str:
 
 
 def words_of_fault(fault: InputFault | str) -> str:
-    """Return a fault of an input in words."""
     return causes.words_of_fault(fault if isinstance(fault, str) else fault.as_json())
 
 

@@ -1,7 +1,7 @@
-"""The words of what is wrong when the app starts, for those who deploy it or write a business.
+"""The words of faults at the start of the app, for authors and for people who deploy it.
 
-The text of a fault is `start-up.CODE` in the catalogue, with its facts as values. Whoever imports
-this module lets the errors speak so.
+The text of a fault is `start-up.CODE` in the catalogue, with its facts as values. An import of this
+module makes `StartUpError` use these words.
 """
 
 from datetime import timedelta
@@ -12,7 +12,7 @@ from engine.words.errors import name_of
 
 
 def text_of(fault: Fault) -> str:
-    """Return where it is, what is wrong and what to do, and the code, for a search in docs."""
+    """Return the place, the words with the remedy, and the code for a search in docs."""
     facts = {name: _fact(value) for name, value in fault.facts.items()}
     words = text(f"start-up.{fault.code}", **facts)
     if fault.nearest:

@@ -1,4 +1,4 @@
-"""The words of history events for people. Nothing reads them: programs use the values.
+"""The words of history events for people. Programs do not read them: they use the values.
 
 The text of an event is `history.TAG` in the catalogue, with the fields of the event as its values.
 An event whose text depends on a field has one text for each variant (`_VARIANTS`).
@@ -22,7 +22,7 @@ NAME_SAYS_ALL = (events.Claimed, events.Recovered, events.OrderProcessed)
 
 
 def in_words(happened: Sequence[HistoryEvent]) -> str:
-    """Return the events of an entry in words; the reason of a failed step appears once."""
+    """Return the events of an entry in words. The reason of a failed step appears once."""
     ends = any(isinstance(event, events.OrderEnded | events.UndoRequested) for event in happened)
     failed = {event.step for event in happened if isinstance(event, events.StepFailed)}
 
@@ -36,7 +36,7 @@ def in_words(happened: Sequence[HistoryEvent]) -> str:
 
 
 def words_of_event(event: HistoryEvent) -> str:
-    """Return the event in words; empty where its name is enough."""
+    """Return the event in words, or empty if its name is enough."""
     if isinstance(event, events.UnknownEvent):
         return event.words
     if isinstance(event, NAME_SAYS_ALL):
@@ -83,11 +83,10 @@ _VARIANTS: Mapping[type[HistoryEvent], Callable[[Any], str]] = {
     events.OrderEnded: lambda event: ".step" if event.step else "",
     events.StepSettled: _settled,
 }
-"""Returns the end of the key of the text that fits this event."""
+"""For each type of event, a function from the event to the suffix of the text's key."""
 
 
 def _values(event: HistoryEvent) -> dict[str, Any]:
-    """Return the fields of the event as texts have them."""
     values = {field.name: _form(getattr(event, field.name)) for field in fields(event)}
     if "cause" in values:
         values["cause"] = values["cause"] or text("cause.unknown")
@@ -108,7 +107,7 @@ def _form(value: Any) -> Any:
 
 
 def _particulars(event: events.StepStarted) -> dict[str, str]:
-    """Return the parts of the text that an attempt has only if it is unusual."""
+    """Return the parts of the text that only an unusual attempt has."""
     which = text("history.step-started.round", round=event.generation + 1)
     where = text("history.step-started.agent", agent=event.agent)
     return {

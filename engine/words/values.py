@@ -7,27 +7,25 @@ from functools import reduce
 from engine.words.catalogue import text
 
 CLOCK = "%Y-%m-%d %H:%M:%S UTC"
-"""The format of a time in words."""
 TO_THE_MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 def clock(time: datetime) -> str:
-    """Return the time as people read it."""
     return f"{time:{CLOCK}}"
 
 
 def all_of(parts: Sequence[str]) -> str:
-    """Return the parts as a list that means all of them; empty if there are none."""
+    """Return the parts joined with "and", or empty if there are none."""
     return _joined("join.and", parts)
 
 
 def one_of(parts: Sequence[str]) -> str:
-    """Return the parts as a list that means one of them; empty if there are none."""
+    """Return the parts joined with "or", or empty if there are none."""
     return _joined("join.or", parts)
 
 
 def names_of(parts: Sequence[str]) -> str:
-    """Return the parts with commas between them; a text that says so if there are none."""
+    """Return the parts with commas, or a text that says that there are none."""
     return ", ".join(parts) or text("join.none")
 
 

@@ -1,5 +1,5 @@
-"""What operators do to an order: one module for each action.
+"""The actions of operators on an order, one module for each action.
 
-A module with a value `ACTION` is all that an action needs beside its words: its route, its command,
-its bulk action, its button and its dialog follow from that value.
+A module with a value `ACTION`, and its texts, are all that an action needs. Its route, command,
+bulk action, button and dialog follow from that value.
 """

@@ -1,4 +1,4 @@
-"""The form of an operator's action, and of what it asks of the operator."""
+"""The interface of an operator's action, and the base models of its arguments."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -19,29 +19,27 @@ from engine.domain.work_index import WorkItemKind
 
 
 class NoArguments(BaseModel):
-    """An action asks for nothing beside the operator's name and a note."""
+    """The arguments of an action that needs only the operator's name and a note."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class StepArguments(NoArguments):
-    """An action concerns one step."""
+    """The arguments of an action on one step."""
 
     step: StepName | None = None
-    """The step that is acted on; may be left out if there is only one."""
+    """The step to act on. It may be omitted if the action can concern only one step."""
 
 
 Arguments = TypeVar("Arguments", bound=NoArguments)
 KeptAnswer = Callable[[OrderAggregate, str, Mapping[str, Any]], Mapping[str, Any]]
-"""Returns an answer to a step of the order as its workflow keeps it.
-
-Raises `InvalidError` with every fault.
-"""
+"""Returns the answer to a step of the order as its workflow keeps it. Raises `InvalidError` with
+every fault."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperatorCommand(Generic[Arguments]):
-    """An action as an operator asks for it."""
+    """An operator's request to carry out an action, with its arguments."""
 
     operator: str
     note: str
@@ -49,17 +47,17 @@ class OperatorCommand(Generic[Arguments]):
 
 
 class OperatorAction(ABC, Generic[Arguments]):
-    """What operators can do to an order.
+    """An action of operators on an order.
 
-    An action is decided from the order's own records, without its workflow. It is a change of the
-    state like any other, so it survives any crash; its message only wakes a scheduler (OPR-3,
-    OPR-4, OPR-6).
+    The order's own records are enough to decide an action. Its workflow is not needed. An action is
+    one change of the state like any other, so it survives any crash. Its message only wakes a
+    scheduler (OPR-3, OPR-4, OPR-6).
     """
 
     name: ClassVar[str]
-    """The name in routes, commands and the history; its words have it in their keys."""
+    """The name in routes, commands and the history. The keys of its texts contain it."""
     rank: ClassVar[int] = 100
-    """Its place among the actions that are offered, the lowest first."""
+    """The position among the offered actions. The lowest is first."""
     is_irreversible: ClassVar[bool] = False
     lists: ClassVar[tuple[WorkItemKind, ...]]
     """The lists in which a bulk action finds its orders."""
@@ -67,18 +65,18 @@ class OperatorAction(ABC, Generic[Arguments]):
 
     @abstractmethod
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why the action makes no sense for the order now; None if it does."""
+        """Return the reason why the action is not possible for the order now, or None."""
 
     def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
-        """Return the steps of which the action can concern one."""
+        """Return the steps from which an operator can choose one for the action."""
         return ()
 
     def why_not_now(
         self, order: OrderAggregate, arguments: Arguments, now: datetime
     ) -> Cause | None:
-        """Return why the action makes no sense with these arguments; None if it does.
+        """Return the reason why the action is not possible with these arguments, or None.
 
-        It is called where `why_not` returns None.
+        Called only if `why_not` returns None.
         """
         return None
 
@@ -86,18 +84,27 @@ class OperatorAction(ABC, Generic[Arguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[Arguments], now: datetime
     ) -> NextVersion:
-        """Act on the order; called only where both questions have the answer None."""
+        """Act on the order.
+
+        Called only if `why_not` and `why_not_now` return None.
+        """
 
     def checked(
         self, order: OrderAggregate, command: OperatorCommand[Arguments], kept: KeptAnswer
     ) -> OperatorCommand[Arguments]:
-        """Return the command as the order's workflow reads it; raises `InvalidError`."""
+        """Return the command with arguments that the order's workflow has checked.
+
+        Raises `InvalidError` with every fault.
+        """
         return command
 
     def act(
         self, order: OrderAggregate, command: OperatorCommand[Arguments], now: datetime
     ) -> Transition:
-        """Return the change of the order; raises `RefusedError`."""
+        """Return the transition of the order.
+
+        Raises `RefusedError` if the action is not possible now.
+        """
         cause = self.why_not(order, now) or self.why_not_now(order, command.arguments, now)
         if cause:
             raise RefusedError(cause)

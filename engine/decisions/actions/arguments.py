@@ -1,4 +1,7 @@
-"""The arguments of an action, as its model declares them: options and fields of dialogs follow."""
+"""The arguments of an action, read from its model.
+
+The options of commands and the fields of dialogs follow from them.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,10 +12,10 @@ from pydantic import BaseModel
 
 
 class ArgumentKind(StrEnum):
-    """What people give for an argument."""
+    """The kind of value that people give for an argument."""
 
     STEP = "step"
-    """The name of one of the steps that the action can concern."""
+    """The name of a step that the action can concern."""
     FLAG = "flag"
     """Yes or no."""
     CHOICE = "choice"
@@ -33,12 +36,15 @@ class Argument:
 
     @property
     def key(self) -> str:
-        """Its name in the keys of its words, such as `was-done`."""
+        """The name in the keys of its texts, such as `was-done`."""
         return self.name.replace("_", "-")
 
 
 def arguments_of(asks: type[BaseModel]) -> tuple[Argument, ...]:
-    """Return the arguments in their sequence; raises `TypeError` for one that nobody can give."""
+    """Return the arguments in the order of the model.
+
+    Raises `TypeError` for a type that no option and no field can take.
+    """
     schema = asks.model_json_schema()
     required = schema.get("required", ())
     return tuple(
@@ -53,7 +59,7 @@ def arguments_of(asks: type[BaseModel]) -> tuple[Argument, ...]:
 
 
 def _shapes(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each name with the schema of its values, None apart."""
+    """Yield each name with the schema of its values, without null."""
     for name, found in schema["properties"].items():
         shape = next(one for one in found.get("anyOf", [found]) if one.get("type") != "null")
         reference = shape.get("$ref", "").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Cancel an order that is not finished: everything that was ever tried is undone (OPR-4, UND-1)."""
+"""Cancel an order that is not finished: every step that was ever tried is undone (OPR-4, UND-1)."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.features.external_events.steps import cancel_requests
 
 OPERATOR, CUSTOMER = "operator", "customer"
-"""Who may cancel an order."""
+"""The parties that may cancel an order."""
 
 
 class Cancel(OperatorAction[NoArguments]):
@@ -24,18 +24,15 @@ class Cancel(OperatorAction[NoArguments]):
     asks = NoArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why the order cannot be cancelled; None if it can."""
         return why_not_cancelled(order)
 
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
     ) -> NextVersion:
-        """Request the undo, whatever the order is doing."""
         return cancelled(order, OPERATOR, command.note, now)
 
 
 def why_not_cancelled(order: OrderAggregate) -> Cause | None:
-    """Return why the order cannot be cancelled; None if it can."""
     if isinstance(order.state, Processed):
         return Cause(Code.PROCESSED_ALREADY)
     if order.is_over:
@@ -48,9 +45,10 @@ def why_not_cancelled(order: OrderAggregate) -> Cause | None:
 
 
 def cancelled(order: OrderAggregate, by: str, note: str, now: datetime) -> NextVersion:
-    """Request the undo, whatever the order is doing.
+    """Request the undo, regardless of the order's state.
 
-    Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
+    Agents that have a request reply first, or their attempts expire. Until then, a scheduler that
+    handles the order keeps it (SCH-12).
     """
     without_requests, ended = cancel_requests(order)
     after = without_requests.request_undo(Cause(Code.CANCELLED, {"by": by}))

@@ -1,4 +1,4 @@
-"""Expedite an order: it is claimed before those of normal priority (SCH-11, OPR-8)."""
+"""Expedite an order: schedulers claim it before orders of normal priority (SCH-11, OPR-8)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,6 @@ class Expedite(OperatorAction[NoArguments]):
     asks = NoArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why the order cannot be expedited; None if it can."""
         if order.has_ended:
             return Cause(Code.NOTHING_TO_EXPEDITE, {"state": str(PROCESS_STATE[type(order.state)])})
         is_fast = order.priority is Priority.HIGH and not any(map(is_cooling_down, order.steps))
@@ -31,7 +30,7 @@ class Expedite(OperatorAction[NoArguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
     ) -> NextVersion:
-        """Expedite the order: the operator knows that the cause of its cooldown is mended."""
+        # The operator knows that the cause of the cooldown is repaired.
         cooling = filter(is_cooling_down, order.steps)
         expedited = replace(order.with_steps(*map(end_cooldown, cooling)), priority=Priority.HIGH)
         taken = ActionTaken(action=self.name, note=command.note)

@@ -1,4 +1,4 @@
-"""Put an order on hold: no step of it starts until it is released (OPR-7)."""
+"""Put an order on hold: none of its steps starts until it is released (OPR-7)."""
 
 from datetime import datetime
 
@@ -11,7 +11,10 @@ from engine.domain.work_index import WorkItemKind
 
 
 class HoldOrder(OperatorAction[NoArguments]):
-    """Let no step start; running steps answer, or expire and are recovered."""
+    """Let no step start.
+
+    Running attempts end as usual: their agents reply, or they expire.
+    """
 
     name = "hold"
     rank = 60
@@ -19,7 +22,6 @@ class HoldOrder(OperatorAction[NoArguments]):
     asks = NoArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why the order cannot be put on hold; None if it can."""
         if order.has_ended:
             return Cause(Code.NOTHING_TO_HOLD, {"state": str(PROCESS_STATE[type(order.state)])})
         return Cause(Code.ON_HOLD_ALREADY, {"by": order.hold.by}) if order.hold else None
@@ -27,7 +29,6 @@ class HoldOrder(OperatorAction[NoArguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
     ) -> NextVersion:
-        """Put the order on hold."""
         held = order.put_on_hold(Hold(command.operator, command.note, now))
         taken = ActionTaken(action=self.name, note=command.note)
         return next_version(order, held, now, (taken,))

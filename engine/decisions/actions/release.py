@@ -12,7 +12,7 @@ from engine.features.external_events.steps import move_deadlines
 
 
 class Release(OperatorAction[NoArguments]):
-    """Let the order go on from where it was; chosen dates stay as they are."""
+    """Let the order continue where it stopped. Chosen start times do not move."""
 
     name = "release"
     rank = 70
@@ -20,7 +20,6 @@ class Release(OperatorAction[NoArguments]):
     asks = NoArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why the order cannot be released; None if it can."""
         return None if order.hold else Cause(Code.NOT_ON_HOLD)
 
     def apply(
@@ -28,7 +27,7 @@ class Release(OperatorAction[NoArguments]):
     ) -> NextVersion:
         """Release the order.
 
-        The deadline of an external event moves by the time for which the order was on hold.
+        The deadline of each external event moves by the duration of the hold.
         """
         held_for = now - (order.hold.since if order.hold else now)
         released = move_deadlines(order, held_for).release()

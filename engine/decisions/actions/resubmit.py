@@ -1,4 +1,4 @@
-"""Resubmit an order in `Error`: it goes on from its failed steps (OPR-3, UND-4)."""
+"""Resubmit an order in `Error`: it continues from its failed steps (OPR-3, UND-4)."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ from engine.domain.work_index import WorkItemKind
 
 
 class Resubmit(OperatorAction[NoArguments]):
-    """Let each failed or interrupted step start afresh; what is completed stays so."""
+    """Let each failed or interrupted step start afresh. Completed steps stay completed."""
 
     name = "resubmit"
     rank = 10
@@ -27,12 +27,9 @@ class Resubmit(OperatorAction[NoArguments]):
     asks = NoArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why the order cannot be resubmitted now.
-
-        A step in doubt whose key is forgotten could be done twice (AGT-12).
-        """
         if cause := why_not_repaired(order, self.name):
             return cause
+        # A step in doubt whose key is forgotten could be done twice (AGT-12).
         names = [step.name for step in forgotten_steps(order, now)]
         facts = {"steps": names, "is_undo": order.is_undo}
         return Cause(Code.KEYS_FORGOTTEN, facts) if names else None
@@ -40,9 +37,9 @@ class Resubmit(OperatorAction[NoArguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[NoArguments], now: datetime
     ) -> NextVersion:
-        """Reset the failed steps, and those that the deadline of the order has interrupted.
+        """Reset the failed steps, and the steps that the deadline of the order interrupted.
 
-        A step whose service would refuse its key again gets the next one (AGT-3).
+        A step whose service would refuse its key again gets the next key (AGT-3).
         """
         fresh = map(reset, (*failed_steps(order), *interrupted_steps(order)))
         resumed_order = resumed(order.with_steps(*fresh), now)

@@ -1,4 +1,4 @@
-"""Do a failed step under a new key, since it was not done and its key is forgotten (AGT-12)."""
+"""Retry a failed step with a new key: it was not done, and its key is forgotten (AGT-12)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,9 +21,9 @@ from engine.features import key_generations
 
 
 class RetryWithNewKey(OperatorAction[StepArguments]):
-    """Let a failed step start afresh under a new key.
+    """Let a failed step start afresh with a new key.
 
-    If an operator is mistaken, the step is done twice.
+    If the operator is mistaken, the step is done twice.
     """
 
     name = "retry-with-new-key"
@@ -33,7 +33,6 @@ class RetryWithNewKey(OperatorAction[StepArguments]):
     asks = StepArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why no step needs a new key now; None if one does."""
         if order.is_undo:
             return Cause(Code.BEING_UNDONE)
         if cause := why_not_repaired(order, self.name):
@@ -41,19 +40,17 @@ class RetryWithNewKey(OperatorAction[StepArguments]):
         return None if forgotten_steps(order, now) else Cause(Code.NO_KEY_FORGOTTEN)
 
     def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
-        """Return the failed steps whose services may have forgotten their keys."""
         return forgotten_steps(order, now)
 
     def why_not_now(
         self, order: OrderAggregate, arguments: StepArguments, now: datetime
     ) -> Cause | None:
-        """Return why this step, or the only one, needs no new key."""
         return why_not_chosen(forgotten_steps(order, now), arguments.step, self.name)
 
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[StepArguments], now: datetime
     ) -> NextVersion:
-        """Give the step its next key; the order goes on unless another step has failed too."""
+        """Give the step its next key. The order continues unless another step has failed too."""
         step = chosen(forgotten_steps(order, now), command.arguments.step)
         after = order.with_steps(key_generations.retry_with_new_key(step))
         taken = StepActionTaken(action=self.name, step=step.name, note=command.note)

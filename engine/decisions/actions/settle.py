@@ -1,4 +1,4 @@
-"""Settle a step in doubt: an operator found out at its service whether it was done (OPR-12)."""
+"""Settle a step in doubt: an operator found out at the service whether it was done (OPR-12)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,18 +40,19 @@ ONLY_IF: JsonDict = {
         ]
     }
 }
-"""The two rules of `SettleArguments` as JSON Schema, for the body of a call."""
+"""The two rules of `SettleArguments` as JSON Schema, for the body of a request."""
 
 
 class SettleArguments(StepArguments):
-    """What an operator found out at the service of a step in doubt."""
+    """The operator's finding about a step in doubt."""
 
     model_config = ConfigDict(json_schema_extra=ONLY_IF)
     was_done: bool
     answer: dict[str, Any] | None = None
-    """The answer of a step that was done; may be left out if it has no required field."""
+    """The answer of a step that was done. It may be omitted if no field of the answer is
+    required."""
     confirm_late_effect: bool = False
-    """Whether the step counts as not done although a call may still take effect."""
+    """Settle the step as not done even though a call may still take effect."""
 
     @field_validator("answer")
     @classmethod
@@ -71,8 +72,8 @@ class SettleArguments(StepArguments):
 class Settle(OperatorAction[SettleArguments]):
     """End the doubt about a step.
 
-    If it was done, it is completed, and the order goes on unless another step has failed. If it was
-    not done, the order stays in `Error`, for another action.
+    If the step was done, it is completed, and the order continues unless another step has failed.
+    If it was not done, the order stays in `Error` and can take another action.
     """
 
     name = "settle"
@@ -82,7 +83,6 @@ class Settle(OperatorAction[SettleArguments]):
     asks = SettleArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why no step can be settled; None if one can."""
         if order.is_undo:
             return Cause(Code.BEING_UNDONE)
         if cause := why_not_repaired(order, self.name):
@@ -90,16 +90,15 @@ class Settle(OperatorAction[SettleArguments]):
         return None if steps_in_doubt(order) else Cause(Code.NOTHING_IN_DOUBT)
 
     def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
-        """Return the steps in doubt."""
         return steps_in_doubt(order)
 
     def why_not_now(
         self, order: OrderAggregate, arguments: SettleArguments, now: datetime
     ) -> Cause | None:
-        """Return why this step, or the only one, cannot be settled so.
+        """Return the reason why this step, or the only one, cannot be settled with these arguments.
 
-        It is not found not done while a call may still take effect, unless the operator confirms
-        that it may.
+        While a call may still take effect, a step can be settled as not done only if the operator
+        confirms the risk.
         """
         in_doubt = steps_in_doubt(order)
         if cause := why_not_chosen(in_doubt, arguments.step, self.name):
@@ -118,9 +117,9 @@ class Settle(OperatorAction[SettleArguments]):
         command: OperatorCommand[SettleArguments],
         kept: KeptAnswer,
     ) -> OperatorCommand[SettleArguments]:
-        """Return the command with the answer of a step that was done as it is kept.
+        """Return the command with the answer of the completed step as the workflow keeps it.
 
-        Raises `RefusedError` if no such step is in doubt, and as `kept` does.
+        Raises `RefusedError` if no such step is in doubt, and the errors of `kept`.
         """
         arguments = command.arguments
         if not arguments.was_done:
@@ -135,7 +134,6 @@ class Settle(OperatorAction[SettleArguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[SettleArguments], now: datetime
     ) -> NextVersion:
-        """End the doubt about the step."""
         found, note = command.arguments, command.note
         step = chosen(steps_in_doubt(order), found.step)
         if found.was_done:
@@ -160,7 +158,7 @@ class Settle(OperatorAction[SettleArguments]):
 
 
 def steps_in_doubt(order: OrderAggregate) -> tuple[Step, ...]:
-    """Return the steps in doubt, also those that have not failed."""
+    """Return the steps in doubt, including those that have not failed."""
     return tuple(step for step in order.steps if isinstance(step.effect, Doubt))
 
 

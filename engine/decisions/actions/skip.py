@@ -22,7 +22,7 @@ from engine.domain.work_index import WorkItemKind
 
 
 class Skip(OperatorAction[StepArguments]):
-    """Leave a failed step out.
+    """Skip a failed step.
 
     If the order is undone later, a skipped step that was ever tried is undone too (UND-2).
     """
@@ -33,7 +33,6 @@ class Skip(OperatorAction[StepArguments]):
     asks = StepArguments
 
     def why_not(self, order: OrderAggregate, now: datetime) -> Cause | None:
-        """Return why no failed step can be skipped; None if one can."""
         if cause := why_not_repaired(order, self.name):
             return cause
         failed = failed_steps(order)
@@ -43,13 +42,11 @@ class Skip(OperatorAction[StepArguments]):
         return Cause(Code.RESULT_NEEDED, {"needed": needed}) if all(needed.values()) else None
 
     def steps(self, order: OrderAggregate, now: datetime) -> Sequence[Step]:
-        """Return the failed steps that can be skipped."""
         return [step for step in failed_steps(order) if not _needing(order, step)]
 
     def why_not_now(
         self, order: OrderAggregate, arguments: StepArguments, now: datetime
     ) -> Cause | None:
-        """Return why this step, or the only one, cannot be skipped."""
         failed = failed_steps(order)
         if cause := why_not_chosen(failed, arguments.step, self.name):
             return cause
@@ -60,7 +57,7 @@ class Skip(OperatorAction[StepArguments]):
     def apply(
         self, order: OrderAggregate, command: OperatorCommand[StepArguments], now: datetime
     ) -> NextVersion:
-        """Leave the step out; the order goes on unless another step has failed too."""
+        """Skip the step. The order continues unless another step has failed too."""
         step = chosen(failed_steps(order), command.arguments.step)
         after = order.with_steps(verbs.skip(step))
         taken = StepActionTaken(action=self.name, step=step.name, note=command.note)
@@ -68,7 +65,7 @@ class Skip(OperatorAction[StepArguments]):
 
 
 def _needing(order: OrderAggregate, failed: Step) -> list[str]:
-    """Return the steps that cannot be done without the result of this one; none in an undo."""
+    """Return the unfinished steps that need the result of this step. There are none in an undo."""
     if order.is_undo:
         return []
     to_come = (step for step in order.steps if not isinstance(step.state, Finished))

@@ -1,6 +1,6 @@
-"""What operators do about an external event: remind, move its deadline, make a new callback URL.
+"""Operators' actions on an external event: remind, extend its deadline, make a new callback URL.
 
-Each needs the order alone, and raises `ActionRefusedError` where it makes no sense.
+Each action needs only the order. Each raises `ActionRefusedError` if it is not possible.
 """
 
 from datetime import datetime
@@ -21,10 +21,11 @@ from engine.features.external_events.steps import move_deadline, with_callback_t
 def extend_deadline(
     order: OrderAggregate, name: str, until: datetime, note: str, now: datetime
 ) -> NextVersion:
-    """Await the event until this time, which may be earlier than before (ANS-7).
+    """Wait for the event until this time, which may be earlier than before (ANS-7).
 
-    The deadline of an order on hold moves when the order is released (OPR-7). Raises `InvalidError`
-    for a time that is over, too far, or after the deadline of the order (SCH-17).
+    Raises `InvalidError` for a time that has passed, is too far in the future, or is after the
+    deadline of the order (SCH-17). Raises `ActionRefusedError` for an order on hold: its deadline
+    moves when it is released (OPR-7).
     """
     step = _awaited_step(order, name)
     if order.hold:
@@ -40,7 +41,7 @@ def extend_deadline(
 
 
 def remind(order: OrderAggregate, name: str, note: str, now: datetime) -> NextVersion:
-    """Record the reminder, from which its messages follow; the deadline stays (ANS-7)."""
+    """Record a reminder, which causes its messages. The deadline does not move (ANS-7)."""
     _awaited_step(order, name)
     taken = StepActionTaken(action=Action.REMIND, step=name, note=note)
     return next_version(order, order, now, (taken,))
@@ -49,17 +50,21 @@ def remind(order: OrderAggregate, name: str, note: str, now: datetime) -> NextVe
 def new_callback_url(
     order: OrderAggregate, name: str, token: str, note: str, now: datetime
 ) -> NextVersion:
-    """Give the step this token, also before its turn, which ends the former URL (ANS-6).
+    """Give the step this callback token, which ends the former URL (ANS-6).
 
-    The history does not have the token.
+    The step may still wait for its turn.
     """
     renewed = order.with_steps(with_callback_token(_open_step(order, name), token))
+    # The token must not be in the history.
     taken = StepActionTaken(action=Action.NEW_CALLBACK_URL, step=name, note=note)
     return next_version(order, renewed, now, (taken,))
 
 
 def _open_step(order: OrderAggregate, name: str) -> Step:
-    """Return the external step of this name if an event to it counts now."""
+    """Return the external step of this name.
+
+    Raises `ActionRefusedError` if no event to it counts now.
+    """
     step = external_step(order, name)
     if cause := why_closed(order, step):
         raise ActionRefusedError(cause)
@@ -67,7 +72,10 @@ def _open_step(order: OrderAggregate, name: str) -> Step:
 
 
 def _awaited_step(order: OrderAggregate, name: str) -> StepIn[AwaitingExternalEvent]:
-    """Return the step of this name if its event is awaited now."""
+    """Return the step of this name that waits for its event now.
+
+    Raises `ActionRefusedError` if it does not wait.
+    """
     step = _open_step(order, name)
     for awaited in order.in_state(AwaitingExternalEvent):
         if awaited.name == name:

@@ -1,4 +1,4 @@
-"""The question of a step and the content of an event to it, as the workflow declares them."""
+"""The question of an external step and the content of its event, as the workflow declares them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,10 @@ from engine.features.external_events.decide import ExternalEvent
 
 
 def question(order: OrderAggregate, definition: StepDefinition) -> Mapping[str, Any]:
-    """Return what is asked of somebody outside; raises `RefusedError` if it cannot be made."""
+    """Return the question to the external party.
+
+    Raises `RefusedError` if the workflow cannot make it.
+    """
     try:
         return definition.request(order.submitted, results_for(order, definition))
     except Exception as error:
@@ -29,8 +32,8 @@ def read(
 ) -> ExternalEvent:
     """Return the event with its result as it is kept, or with a refusal instead of a result.
 
-    A result with the same values as the recorded one is returned as it is recorded (ANS-3). Raises
-    `InvalidError` with every fault, and as `definition_of` does.
+    If the recorded result has the same values, it is returned (ANS-3). Raises `InvalidError` with
+    every fault, and the errors of `definition_of`.
     """
     if content is None:
         return ExternalEvent(step=step, refusal=refusal)
@@ -44,13 +47,12 @@ def read(
 def _is_same(
     definition: StepDefinition, recorded: Mapping[str, Any] | None, result: Mapping[str, Any]
 ) -> bool:
-    """Whether the recorded result of a step, read like an event's, has the values of this one.
-
-    An agent's reply is recorded as its service wrote it: without defaults, and with times as text.
-    """
+    """Return whether the recorded result of a step has the same values as this result."""
     if recorded is None:
         return False
     try:
+        # An agent's reply is recorded as its service wrote it, without defaults and with times as
+        # text. So it is read like an event.
         return kept(definition, recorded) == result
     except InvalidError:  # it was erased, or recorded by another version of the app
         return False

@@ -1,7 +1,7 @@
-"""The decision about an external event: a person, or a service over its callback URL (ANS).
+"""The decision about an external event from a person, or from a service at its callback URL (ANS).
 
-It needs no workflow: the order's own records say whether the event counts. The event and the end of
-its time are two decisions on one ETag, so exactly one of them wins.
+No workflow is needed: the order's own records show whether the event counts. The event and the
+expiry of its deadline are two decisions on one ETag, so exactly one of them is committed.
 """
 
 from collections.abc import Mapping
@@ -40,18 +40,19 @@ from engine.domain.steps import Step
 from engine.features.external_events import steps
 
 ACTOR = "outside"
-"""The actor of an event from outside in the history: nobody knows more of them."""
+"""The actor of an external event in the history. No more is known about the external party."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExternalEvent:
-    """What somebody outside says to a step: its result, or why there is none."""
+    """The event that an external party sends to a step: its result, or a refusal."""
 
     step: str
     result: Mapping[str, Any] | None = None
-    """The result as it is kept, or as recorded if that has the same values; None for a refusal."""
+    """The result as it is kept, or as it is recorded if it has the same values. None for a
+    refusal."""
     refusal: str | None = None
-    """Why there is no result; the rule of the step decides what follows then."""
+    """The reason for a refusal. The rule of the step decides what follows."""
     for_good: bool = False
     """Whether the service that refused would refuse its key again (AGT-3)."""
 
@@ -61,12 +62,14 @@ class EventNotAcceptedError(RefusedError):
 
 
 def record(order: OrderAggregate, event: ExternalEvent, now: datetime) -> NextVersion | None:
-    """Record an event; None if the same was recorded before (ANS-3).
+    """Record an event, or return None if the same event was recorded before (ANS-3).
 
-    It may come before its turn, and after its time until the supervisor has noticed that (ANS-2).
-    So may the answer of a service that an agent has asked (ANS-6): like an agent's reply, it counts
-    also while the order is undone (ANS-4). A refusal of a step whose condition is pending counts
-    once that is evaluated (ANS-3). Raises `EventNotAcceptedError`.
+    An event may come before its turn, and after its deadline until the supervisor has recorded the
+    expiry (ANS-2). The same is true of a service that answers at its callback URL (ANS-6). Like an
+    agent's reply, its answer counts even while the order is being undone (ANS-4). If the condition
+    of the step is pending, a refusal counts once the condition is evaluated (ANS-3).
+
+    Raises `EventNotAcceptedError` if the event does not count.
     """
     step = order.step(event.step)
     if step is None:
@@ -85,16 +88,17 @@ def record(order: OrderAggregate, event: ExternalEvent, now: datetime) -> NextVe
 def recorded(
     order: OrderAggregate, event: ExternalEvent, actor: str, now: datetime
 ) -> Transition | None:
-    """Return the change by which this actor's event is recorded; None as `record` does.
+    """Return the transition by which this actor's event is recorded.
 
-    Raises `RefusedError`, which says why the event changes nothing.
+    Returns None if the same event was recorded before. Raises `RefusedError` with the cause if the
+    event changes nothing.
     """
     decided = record(order, event, now)
     return transition_of(decided, actor) if decided else None
 
 
 def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
-    """Return why no event to the step counts; None if one does."""
+    """Return the reason why no event to the step counts, or None if one does."""
     known = {"step": step.name}
     match step.state:
         case Completed():
@@ -112,17 +116,15 @@ def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
 
 
 def for_outsiders(step: Step, closed: Cause) -> Cause:
-    """Return why no event to the step counts, in what whoever has its callback URL may read.
-
-    The cause itself may repeat what operators wrote, or a service said of the customer.
-    """
+    """Return the cause that the holder of the callback URL may read."""
     if closed.code is Code.EVENT_AFTER_COMPLETION:
         return closed
+    # The cause itself may repeat texts of operators, or of a service about the customer.
     return Cause(Code.EVENT_CLOSED, {"step": step.name})
 
 
 def _why_order_takes_none(order: OrderAggregate, step: Step) -> Cause | None:
-    """Return why no event to any such step of the order counts; None if one does."""
+    """Return the reason why the state of the order excludes an event to the step, or None."""
     order_cause = order.cause and order.cause.as_json()
     if order.is_undo and not isinstance(step.state, Running):  # a service may still answer
         return Cause(Code.EVENT_DURING_UNDO, {"why": order_cause})
@@ -148,9 +150,9 @@ def external_step(order: OrderAggregate, name: str) -> Step:
 
 
 def _is_known(step: Step, event: ExternalEvent) -> bool:
-    """Whether the same was recorded already, whatever became of the step since.
+    """Return whether the same event was already recorded, in whatever state the step is now.
 
-    It may have come by an agent's reply, too. If the recorded result is erased, this one is
+    An agent's reply may have recorded it too. If the recorded result is erased, this result is
     compared after the same erasure.
     """
     if event.result is not None:
@@ -181,7 +183,7 @@ def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, HistoryEvent]:
 
 
 def _go_on(draft: Draft) -> NextVersion:
-    """Let a scheduler go on, unless the order has to wait for others of its steps."""
+    """Let a scheduler continue, unless the order has to wait for its other steps."""
     order = draft.order
     is_handled = isinstance(order.state, Processing)
     if is_handled and order.has_any(UnderWay) and not order.ready:

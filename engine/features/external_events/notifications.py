@@ -1,4 +1,4 @@
-"""The requests for an event to somebody outside, of which systems and senders learn (ANS-7)."""
+"""The notifications of systems and senders that an external event is awaited (ANS-7)."""
 
 from collections.abc import Iterator
 from typing import TypeGuard
@@ -13,14 +13,14 @@ from engine.domain.steps import Step
 EVENT_AWAITED = "OrderProcessing.AnswerAwaited"
 EVENT_REMINDED = "OrderProcessing.AnswerReminded"
 NEWS = (EVENT_AWAITED, EVENT_REMINDED)
-"""The events that are no alerts, which operators need not see."""
+"""The events that are no alerts. Operators need not see them."""
 
 Request = StepStarted | StepActionTaken
-"""An event of the history by which somebody outside is asked."""
+"""A history event by which an external party is asked."""
 
 
 def requests_in(after: OrderAggregate, entry: HistoryEntry) -> Iterator[tuple[Request, Step]]:
-    """Yield the requests of a history entry, each with its step as it awaits the event."""
+    """Yield the requests of a history entry, each with its step if it still awaits the event."""
     for event in entry.events:
         if _is_request(event):
             step = after.step(event.step)
@@ -35,21 +35,21 @@ def _is_request(event: HistoryEvent) -> TypeGuard[Request]:
 
 
 def is_reminder(request: Request, step: Step) -> bool:
-    """Whether the event was requested before, and is requested again."""
+    """Return whether the event was requested before, and is requested again."""
     if isinstance(request, StepActionTaken):
         return request.action == Action.REMIND
     return step.counts.failures > 0
 
 
 def until(step: Step) -> str | None:
-    """Return the deadline of the event as text; None if there is none."""
+    """Return the deadline of the event as text, or None."""
     return step.complete_by.isoformat() if step.complete_by else None
 
 
 def operator_events(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
-    """Yield the events by which others learn of what is awaited from outside.
+    """Yield the events that announce an awaited external event.
 
-    They are no alerts, and have neither the question nor the callback URL.
+    They are no alerts, and contain neither the question nor the callback URL.
     """
     for request, step in requests_in(after, entry):
         yield OperatorEvent(

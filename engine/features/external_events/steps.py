@@ -1,7 +1,8 @@
-"""Steps that an event from outside completes, and services that answer over a callback URL.
+"""Steps that an external event completes, and services that answer at a callback URL.
 
-A step of kind `EXTERNAL` has no agent. While its event is awaited it is in `AwaitingExternalEvent`;
-once the order has ended or is undone, it is in `RequestCancelled` (ANS-1).
+A step of kind `EXTERNAL` has no agent. While it waits for its event, it is in
+`AwaitingExternalEvent`. After the order has ended or is undone, it is in `RequestCancelled`
+(ANS-1).
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +39,7 @@ def await_event(
 
 @verb(TableEvent.EXTERNAL_EVENT)
 def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
-    """Complete an external step with the event's result, perhaps before its turn (ANS-2)."""
+    """Complete an external step with the event's result, which may come before its turn (ANS-2)."""
     return replace(step, state=Completed(), effect=Answered(result=result))
 
 
@@ -53,15 +54,16 @@ def complete_by_callback(step: Step, result: Mapping[str, Any]) -> Step:
 
 @verb(TableEvent.EXTERNAL_EVENT)
 def refuse_early(step: Step, cause: Cause) -> Step:
-    """Keep a refusal until the step's condition is evaluated: it may not be needed (ANS-3)."""
+    """Keep a refusal until the condition is evaluated: the step may not be needed (ANS-3)."""
     return replace(step, state=ConditionPending(cause.shortened()))
 
 
 @verb(TableEvent.EXPIRE)
 def expire_event(step: Step, now: datetime) -> Step:
-    """Count a failure: the event did not come in time (ANS-2). Nothing is in doubt.
+    """Count a failure, because the event did not come in time (ANS-2).
 
-    The event is awaited again, as a reminder, until the threshold is reached.
+    The effect is not in doubt. The event is requested again, as a reminder, until the threshold is
+    reached.
     """
     counts = replace(step.counts, failures=step.counts.failures + 1)
     missed, cause = replace(step, counts=counts), Cause(Code.NO_EXTERNAL_EVENT)
@@ -77,30 +79,30 @@ def expire_event(step: Step, now: datetime) -> Step:
 
 @verb(TableEvent.CANCEL_REQUEST)
 def cancel_request(step: Step) -> Step:
-    """Await the event no longer, since the order has ended or is undone (SCH-12)."""
+    """Stop waiting for the event, because the order has ended or is undone (SCH-12)."""
     return replace(step, state=RequestCancelled())
 
 
 @verb(TableEvent.MOVE_DEADLINE)
 def move_deadline(step: Step, complete_by: datetime) -> Step:
-    """Await the event until this time instead (ANS-7)."""
+    """Wait for the event until this time instead (ANS-7)."""
     return replace(step, state=AwaitingExternalEvent(complete_by))
 
 
 def move_deadline_by(
     step: StepIn[AwaitingExternalEvent], held_for: timedelta, at_most: datetime | None = None
 ) -> Step:
-    """Move the deadline by the time for which the order was on hold (OPR-7).
+    """Move the deadline of the event by the duration of the hold (OPR-7).
 
-    A hold that began in the future by this clock counts as none. The order's own deadline does not
-    move, and is `at_most`.
+    The order's own deadline `at_most` limits the new time.
     """
+    # A hold that began in the future by this clock counts as none.
     moved = step.state.complete_by + max(held_for, timedelta())
     return move_deadline(step, min(moved, at_most or moved))
 
 
 def is_awaited_again(step: Step) -> bool:
-    """Whether a resubmit lets somebody outside who was asked before be asked again."""
+    """Return whether a resubmit requests the event again, after an earlier request."""
     was_requested = step.is_external and step.counts.attempts > 0
     return was_requested and (isinstance(step.state, RequestCancelled) or step.wait is not None)
 
@@ -121,19 +123,22 @@ def without_personal_data(step: Step) -> Step:
 
 
 def erased_result(step: Step, result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a result of the step without the personal data in it (ANS-5)."""
+    """Return the result without the personal data of the step (ANS-5)."""
     personal = step.rules.personal
     return {name: _erased(value) if name in personal else value for name, value in result.items()}
 
 
 def personal_texts(step: Step) -> Iterator[str]:
-    """Yield the personal texts and numbers in its result (ANS-5)."""
+    """Yield the personal texts and numbers in the result of the step (ANS-5)."""
     result = step.result or {}
     return texts_in([result.get(name) for name in step.rules.personal])
 
 
 def _erased(value: Any) -> Any:
-    """Return what stands for a personal value; of a list, one part stays."""
+    """Return the replacement of a personal value.
+
+    A list that is not empty becomes a list with one part.
+    """
     if value is None:
         return value
     if isinstance(value, list):
@@ -144,7 +149,7 @@ def _erased(value: Any) -> Any:
 def cancel_requests(
     order: OrderAggregate,
 ) -> tuple[OrderAggregate, tuple[ExternalRequestCancelled, ...]]:
-    """Return the order with no external event awaited any more, and what happened (SCH-12)."""
+    """Return the order with no awaited external event, and the events of this change (SCH-12)."""
     awaited = order.in_state(AwaitingExternalEvent)
     events = tuple(
         ExternalRequestCancelled(step=step.name, attempt=step.counts.attempts) for step in awaited
@@ -153,7 +158,7 @@ def cancel_requests(
 
 
 def move_deadlines(order: OrderAggregate, held_for: timedelta) -> OrderAggregate:
-    """Return the order with each deadline moved by the time of its hold (OPR-7)."""
+    """Return the order with each event's deadline moved by the duration of the hold (OPR-7)."""
     awaited = order.in_state(AwaitingExternalEvent)
     at_most = order.attempts_end_by
     return order.with_steps(*(move_deadline_by(step, held_for, at_most) for step in awaited))

@@ -91,10 +91,10 @@ class IndexedFunction(AppFunction):
 class Decorated(Protocol):
     """What is used of `azure.functions`' own record of a function."""
 
-    def get_function_name(self) -> str | None: ...  # noqa: D102 - Azure's
-    def get_user_function(self) -> Callable[..., Any]: ...  # noqa: D102 - Azure's
-    def get_bindings_dict(self) -> dict[str, Any]: ...  # noqa: D102 - Azure's
-    def get_settings_dict(self, name: str, /) -> dict[str, Any] | None: ...  # noqa: D102 - Azure's
+    def get_function_name(self) -> str | None: ...
+    def get_user_function(self) -> Callable[..., Any]: ...
+    def get_bindings_dict(self) -> dict[str, Any]: ...
+    def get_settings_dict(self, name: str, /) -> dict[str, Any] | None: ...
 
 
 Binding = Mapping[str, Any]
