@@ -5,15 +5,13 @@ The message was decoded before. The order comes as it is recorded, with its dige
 
 # The pattern in an hour, 6 of 23: the first version of an order
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
 from engine.decisions.drafts import NextVersion, next_version
 from engine.declarations.business import Payload
 from engine.declarations.workflow import WorkflowDefinition
-from engine.domain.causes import Cause, Code
-from engine.domain.events import SubmissionRefused, Submitted
+from engine.domain.events import Submitted
 from engine.domain.orders import Derived, OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Order, Priority
@@ -26,14 +24,6 @@ class Wishes:
     priority: Priority = Priority.NORMAL
     reply_to: str | None = None
     """The queue that gets status notifications, or None for no notifications (SUB-5)."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedSubmission:
-    """A message that changes nothing. The history of the recorded order records it once (SUB-3)."""
-
-    note_id: str
-    event: SubmissionRefused
 
 
 def submit(
@@ -61,17 +51,6 @@ def submit(
     at = submitted.not_before
     event = Submitted(workflow=workflow.name, not_before=at if at and at > now else None)
     return next_version(None, order, now, (event,))
-
-
-def submit_again(
-    existing: OrderAggregate, submitted: Order, payload: Payload, body: bytes
-) -> RefusedSubmission | None:
-    """Refuse a message that would overwrite the order, or return None for equal content (SUB-3)."""
-    if is_same(existing.submitted, submitted, payload):
-        return None
-    digest = hashlib.sha256(body).hexdigest()[:16]
-    refused = SubmissionRefused(cause=Cause(Code.SUBMISSION_CONFLICT))
-    return RefusedSubmission(f"refused-{digest}", refused)
 
 
 def is_same(recorded: Order, sent: Order, payload: Payload) -> bool:
