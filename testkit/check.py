@@ -101,7 +101,7 @@ def _agreed(service: CheckedService, url: str) -> bool:
     undone = f"; {service.undo} undoes some of them" if service.undo else ""
     print(f"This calls {service.do} at {url}, with up to {service.effects} effects{undone}.")
     if not sys.stdin.isatty():
-        print("Nobody can confirm the calls, because this is not a terminal. To confirm them, add --yes")
+        print("There is no terminal to confirm the calls. To confirm them, add --yes")
         return False
     return input("Continue? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -117,8 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--agent",
         metavar="MODULE:NAME",
-        help="the agent of a business, such as shop.business:provider; the service is called as the "
-        "agent declares, and the agent's settings come from the environment",
+        help="the agent of a business, such as shop.business:provider; the service is called as "
+        "the agent declares, and the agent's settings come from the environment",
     )
     parser.add_argument("--do", type=_operation, required=True, help="the operation to try")
     parser.add_argument("--undo", type=_operation, help="the operation that undoes it")

@@ -17,7 +17,9 @@ INTERRUPTED = 130
 
 TEMPLATES = {
     # Settings of the azd environment.
-    "variable-missing": "the variable is not set. azd sets it during provisioning: run azd provision",
+    "variable-missing": (
+        "the variable is not set. azd sets it during provisioning: run azd provision"
+    ),
     "switch-invalid": "{value} is not a switch; use true or false, or leave the variable empty",
     "number-invalid": "{value} is not a number; use digits alone",
     "python-version-invalid": "pythonVersion {value} is not a version; use one such as {example}",
@@ -33,13 +35,16 @@ TEMPLATES = {
     "url-invalid": "use a URL that begins with {start}, without a user name or password",
     "url-with-query": (
         "the address has a query or a fragment, so no path can be appended to it; remove the part "
-        "from ? or # on. If the service wants a key, declare the key: docs/services.md#a-service-as-it-is"
+        "from ? or # on. If the service wants a key, declare the key: "
+        "docs/services.md#a-service-as-it-is"
     ),
     "channel-invalid": (
         "use an address that begins with {start}, or a reference to a Key Vault: "
         "docs/deploy.md#channels-to-people"
     ),
-    "sender-missing": "not set, but SMTP_URL needs it. Set the address from which that server sends mail",
+    "sender-missing": (
+        "not set, but SMTP_URL needs it. Set the address from which that server sends mail"
+    ),
     "front-door-simulated": (
         "the app calls its simulated services at its own address, which only Front Door could "
         "reach. Unset FRONT_DOOR_ID or SIMULATED_SERVICES"
@@ -59,7 +64,9 @@ TEMPLATES = {
     "install-failed": (
         "exit code {exit}; its output is above. Nothing was packed. Python: {python}"
     ),
-    "folder-unusable": "cannot be replaced: {reason}. Close the program that uses it, and try again",
+    "folder-unusable": (
+        "cannot be replaced: {reason}. Close the program that uses it, and try again"
+    ),
     # The package.
     "package-missing": "missing or incomplete. Run azd deploy again",
     "package-outdated": (
@@ -89,8 +96,8 @@ TEMPLATES = {
         "Press Refresh in the portal's list of functions, or: az functionapp restart {options}"
     ),
     "functions-not-checked": (
-        "the functions were not checked: {reason}. To list them: az functionapp function list {options} "
-        "--query [].name -o tsv"
+        "the functions were not checked: {reason}. To list them: az functionapp function list "
+        "{options} --query [].name -o tsv"
     ),
     # The operators' sign-in.
     "sign-in-exists": "operators already sign in with the app registration {client}",

@@ -56,7 +56,9 @@ class Copier:
         Raises `ApiError` if the file exists or cannot be written. What was begun is removed then.
         """
         if str(path) == "-":
-            raise WrongUsageError("-: name a new file, because a copy is not written to standard output")
+            raise WrongUsageError(
+                "-: name a new file, because a copy is not written to standard output"
+            )
         try:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:

@@ -447,11 +447,15 @@ async def test_an_agent_is_paused_until_a_time_and_resumed_on_the_first_page(con
     page = await console("/", timezone_id="Asia/Kolkata")
     await page.get_by_role("button", name="Pause shipping").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_role("button", name=text("action.pause-agent.button"))).to_be_disabled()
+    await expect(
+        dialog.get_by_role("button", name=text("action.pause-agent.button"))
+    ).to_be_disabled()
     until = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=3)
     typed = until.astimezone(ZoneInfo("Asia/Kolkata")).strftime("%Y-%m-%dT%H:%M")
     await fill(page, note="bank maintenance")
-    await expect(dialog.get_by_role("button", name=text("action.pause-agent.button"))).to_be_disabled()
+    await expect(
+        dialog.get_by_role("button", name=text("action.pause-agent.button"))
+    ).to_be_disabled()
     await page.get_by_label("Until (Asia/").fill(typed)
     await dialog.get_by_role("button", name=text("action.pause-agent.button")).click()
     await expect(page.get_by_text("by Grace: bank maintenance")).to_be_visible()
@@ -460,5 +464,9 @@ async def test_an_agent_is_paused_until_a_time_and_resumed_on_the_first_page(con
     assert (paused["agent"], datetime.fromisoformat(paused["until"])) == ("shipping", until)
     await page.get_by_role("button", name="Resume shipping").click()
     await fill(page, note="it is back")
-    await page.get_by_role("dialog").get_by_role("button", name=text("action.resume-agent.button")).click()
+    await (
+        page.get_by_role("dialog")
+        .get_by_role("button", name=text("action.resume-agent.button"))
+        .click()
+    )
     await expect(page.get_by_role("button", name="Pause shipping")).to_be_visible()

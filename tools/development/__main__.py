@@ -184,7 +184,9 @@ def run() -> None:
 
 @main.command(name="submit")
 @click.argument("payload")
-@click.option("--workflow", help="The workflow of the order (default: the workflow of the business).")
+@click.option(
+    "--workflow", help="The workflow of the order (default: the workflow of the business)."
+)
 def submit_order(payload: str, workflow: str | None) -> None:
     """Put an order on the submission queue of the running stack, and print the order's id.
 
