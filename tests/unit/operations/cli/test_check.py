@@ -192,7 +192,7 @@ def test_an_alert_is_found_among_many_others(pages, looks, monkeypatch):
         assert run(api)[-1].startswith("ok  resubmit")
     else:
         with pytest.raises(
-            ApiError, match="alert: no success after .* s; last seen: none for b01-x"
+            ApiError, match=r"alert: no success after .* s; last seen: none for b01-x"
         ):
             run(api)
     assert len(seen) == looks
