@@ -27,7 +27,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 
 def _help_of_runs() -> str:
     """Return the help of `run`, with a paragraph for each NAME."""
-    names = [f"{name}: {text(f'run.{name}')}" for name in RUNS]
+    names = [f'"{name}": {text(f"run.{name}")}' for name in RUNS]
     return "\n\n".join([text("cli.command.run"), *names])
 
 
