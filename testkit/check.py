@@ -88,7 +88,7 @@ async def _tell(service: CheckedService) -> int:
         if found.verdict is Verdict.FAILED:
             code = FAILS
     if service.undo is None:
-        print("        undo was not checked: name it with --undo")
+        print("        undo was not checked: name the undo operation with --undo")
     if service.other is None:
         print("        other content was not checked: give a different valid content with --other")
     if service.refused is None:
@@ -101,7 +101,7 @@ def _agreed(service: CheckedService, url: str) -> bool:
     undone = f"; {service.undo} undoes some of them" if service.undo else ""
     print(f"This calls {service.do} at {url}, with up to {service.effects} effects{undone}.")
     if not sys.stdin.isatty():
-        print("This is not a terminal: to agree, use --yes")
+        print("There is no terminal to confirm the calls. To confirm them, add --yes")
         return False
     return input("Continue? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -117,8 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--agent",
         metavar="MODULE:NAME",
-        help="the agent of a business, such as shop.business:provider; the service is called as it "
-        "declares, and its settings come from the environment",
+        help="the agent of a business, such as shop.business:provider; the service is called as "
+        "the agent declares, and the agent's settings come from the environment",
     )
     parser.add_argument("--do", type=_operation, required=True, help="the operation to try")
     parser.add_argument("--undo", type=_operation, help="the operation that undoes it")
@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         "--patience",
         type=_seconds,
         default=30.0,
-        help="seconds until work must be done after a 202",
+        help="seconds within which the service must finish the work after a 202",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask before the calls")
     return parser

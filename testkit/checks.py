@@ -99,11 +99,14 @@ async def same_key_twice(service: CheckedService) -> CheckResult:
     again = await service.post(service.do, key, service.content)
     other = await service.post(service.do, _new_key(), service.content)
     if not first.is_done:
-        return _failed(name, f"{service.do} was answered {first}; expected that it is done")
+        return _failed(name, f"the service answered {service.do} with {first}; expected 2xx")
     if again != first:
-        return _failed(name, f"then {_difference(first, again)}: perhaps a second effect")
+        return _failed(
+            name,
+            f"the second call differs, perhaps by a second effect: {_difference(first, again)}",
+        )
     if other == first:
-        what = "one answer, but another key got the same; the number of effects is unknown"
+        what = "one answer, but another key got the same answer; the number of effects is unknown"
         return CheckResult(name=name, verdict=Verdict.NOTE, what=what)
     return _ok(name, "one effect, and the same answer")
 
@@ -115,12 +118,20 @@ async def twice_at_once(service: CheckedService) -> CheckResult:
     after = await service.post(service.do, key, service.content)
     done = [result for result in both if result.is_done]
     if wrong := [result for result in both if not result.is_done and result.status != 409]:
-        return _failed(name, f"one was answered {wrong[0]}; expected 409, or the other's answer")
+        return _failed(
+            name,
+            f"the service answered one call with {wrong[0]}; expected 409, or the other answer",
+        )
     if not done:
-        return _failed(name, "both were answered 409: none is done")
+        return _failed(name, "the service answered both calls with 409, so the work is not done")
     if different := [result for result in [*done, after] if result != done[0]]:
-        return _failed(name, f"{_difference(done[0], different[0])}: perhaps a second effect")
-    return _ok(name, "409 while under way" if len(done) == 1 else "the same answer for both")
+        return _failed(
+            name,
+            f"the calls differ, perhaps by a second effect: {_difference(done[0], different[0])}",
+        )
+    return _ok(
+        name, "409 while the first call runs" if len(done) == 1 else "the same answer for both"
+    )
 
 
 async def other_content(service: CheckedService, content: Mapping[str, Any]) -> CheckResult:
@@ -131,7 +142,9 @@ async def other_content(service: CheckedService, content: Mapping[str, Any]) -> 
     if other.status in {422, *service.refusals}:
         return _ok(name, f"{other.status}: refused")
     if other == first:
-        what = "the first answer: no second effect, but the caller does not notice its mistake"
+        what = (
+            "the first answer again: no second effect, but the caller does not notice the mistake"
+        )
         return CheckResult(name=name, verdict=Verdict.NOTE, what=what)
     return _failed(name, f"{_difference(first, other)}; expected 422")
 
@@ -141,29 +154,29 @@ async def undo_of_unknown(service: CheckedService, undo: str) -> CheckResult:
     name, key = "undo of an unknown key", _new_key()
     undone = await service.post(undo, key, {**service.content, "result": {}})
     if not undone.is_done:
-        return _failed(name, f"{undo} was answered {undone}; expected that it is undone")
+        return _failed(name, f"the service answered {undo} with {undone}; expected 2xx")
     done = await service.post(service.do, key, service.content)
     if done.status not in {410, *service.refusals}:
-        what = f"{service.do} after it was answered {done}; expected 410: a late call takes effect"
-        return _failed(name, what)
-    return _ok(name, f"it is undone, and {done.status} from then on")
+        what = f"the service answered a later {service.do} with {done}; expected 410, since"
+        return _failed(name, f"{what} a late call would take effect")
+    return _ok(name, f"undone, and {done.status} for later calls")
 
 
 async def undo_of_done(service: CheckedService, undo: str) -> CheckResult:
     """Expect that an undo can be repeated, and that what was undone is not done again."""
-    name, key = "undo of what was done", _new_key()
+    name, key = "undo of a done operation", _new_key()
     first = await service.post(service.do, key, service.content)
     content = {**service.content, "result": first.content or {}}
     undone = await service.post(undo, key, content)
     again = await service.post(undo, key, content)
     if not undone.is_done:
-        return _failed(name, f"{undo} was answered {undone}")
+        return _failed(name, f"the service answered {undo} with {undone}; expected 2xx")
     if again != undone:
-        return _failed(name, f"{undo} again: {_difference(undone, again)}")
+        return _failed(name, f"a second {undo} differs: {_difference(undone, again)}")
     done = await service.post(service.do, key, service.content)
     if done.status not in {410, *service.refusals}:
-        return _failed(name, f"{service.do} after it was answered {done}; expected 410")
-    return _ok(name, f"undone once, and {done.status} from then on")
+        return _failed(name, f"the service answered a later {service.do} with {done}; expected 410")
+    return _ok(name, f"undone once, and {done.status} for later calls")
 
 
 async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckResult:
@@ -171,16 +184,18 @@ async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckR
     name, key = "a refusal", _new_key()
     first = await service.post(service.do, key, refused)
     if not 400 <= first.status < 500 or first.status in (408, 409, 425, 429):
-        return _failed(name, f"answered {first}; expected a final status, such as 422")
+        return _failed(name, f"the service answered {first}; expected a final status, such as 422")
     final = {410, 422, *service.refusals}
     statuses = "" if first.status in final else f"declare refusals=({first.status},); "
     again = await service.post(service.do, key, service.content)
     if again.is_done:
-        remembers = "the key is free again: it remembers no refusals"
+        remembers = "the key is free again, so the service remembers no refusals"
     elif {first.status, again.status} <= final:
-        remembers = "the key stays refused: declare remembers_refusals=True"
+        remembers = "the key stays refused, so declare remembers_refusals=True"
     else:
-        remembers = f"unknown whether the key stays refused: the next call was answered {again}"
+        remembers = (
+            f"unknown whether the key stays refused: the next call was answered with {again}"
+        )
     return CheckResult(
         name=name, verdict=Verdict.NOTE, what=f"{first.status}; {statuses}{remembers}"
     )
@@ -201,7 +216,7 @@ def _failed(name: str, what: str) -> CheckResult:
 def _difference(one: CallResult, other: CallResult) -> str:
     """Return how two answers differ, without their content, which may be anybody's."""
     if one.status != other.status:
-        return f"{one} once, and {other} once"
+        return f"{one} and {other}"
     names = {name for result in (one, other) for name in result.content or {}}
     differ = [
         name

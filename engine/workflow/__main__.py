@@ -38,7 +38,7 @@ def draw(business: str) -> None:
 @main.command()
 @click.argument("name")
 def new(name: str) -> None:
-    """Make a business to begin with: NAME, such as car-rental, is that of its workflow."""
+    """Make a new business. NAME, such as car-rental, is the name of its workflow."""
     try:
         names = create(name)
     except NewBusinessError as error:

@@ -17,8 +17,10 @@ INTERRUPTED = 130
 
 TEMPLATES = {
     # Settings of the azd environment.
-    "variable-missing": "not set. azd sets it when it provisions: run azd provision",
-    "switch-invalid": "{value} is not a switch; set it to true, to false or to nothing",
+    "variable-missing": (
+        "the variable is not set. azd sets it during provisioning: run azd provision"
+    ),
+    "switch-invalid": "{value} is not a switch; use true or false, or leave the variable empty",
     "number-invalid": "{value} is not a number; use digits alone",
     "python-version-invalid": "pythonVersion {value} is not a version; use one such as {example}",
     "range-invalid": "{name} {value} is not an address or a range; use one such as {example}",
@@ -27,19 +29,22 @@ TEMPLATES = {
         "azd env set SIMULATED_SERVICES true"
     ),
     "settings-unreadable": (
-        "not a JSON object of texts. The hook preprovision makes it of the agents' variables: "
+        "not a JSON object of texts. The hook preprovision makes it from the agents' variables: "
         "docs/operations/parameters.md#the-settings-of-the-agents"
     ),
     "url-invalid": "use a URL that begins with {start}, without a user name or password",
     "url-with-query": (
-        "paths are appended to it; end it before the ? or #. If the service wants a key, declare "
-        "it: docs/services.md#a-service-as-it-is"
+        "the address has a query or a fragment, so no path can be appended to it; remove the part "
+        "from ? or # on. If the service wants a key, declare the key: "
+        "docs/services.md#a-service-as-it-is"
     ),
     "channel-invalid": (
         "use an address that begins with {start}, or a reference to a Key Vault: "
         "docs/operations/parameters.md#channels-to-people"
     ),
-    "sender-missing": "SMTP_URL needs it. Set the address from which that server sends mail",
+    "sender-missing": (
+        "not set, but SMTP_URL needs it. Set the address from which that server sends mail"
+    ),
     "front-door-simulated": (
         "the app calls its simulated services at its own address, which only Front Door could "
         "reach. Unset FRONT_DOOR_ID or SIMULATED_SERVICES"
@@ -53,13 +58,15 @@ TEMPLATES = {
     "program-missing": "the program is not installed, or not on the path",
     "program-failed": "exit code {exit}. {output}",
     "output-unreadable": (
-        "its output with --output json is not what the hook expected. It is not shown, since it "
-        "may hold a secret. Update azd, then try again"
+        "the output with --output json is not what the hook expected. The output is not shown, "
+        "because it may hold a secret. Update azd, then try again"
     ),
     "install-failed": (
         "exit code {exit}; its output is above. Nothing was packed. Python: {python}"
     ),
-    "folder-unusable": "cannot be replaced: {reason}. Close what uses it, and try again",
+    "folder-unusable": (
+        "cannot be replaced: {reason}. Close the program that uses it, and try again"
+    ),
     # The package.
     "package-missing": "missing or incomplete. Run azd deploy again",
     "package-outdated": (
@@ -89,8 +96,8 @@ TEMPLATES = {
         "Press Refresh in the portal's list of functions, or: az functionapp restart {options}"
     ),
     "functions-not-checked": (
-        "not checked: {reason}. To look: az functionapp function list {options} "
-        "--query [].name -o tsv"
+        "the functions were not checked: {reason}. To list them: az functionapp function list "
+        "{options} --query [].name -o tsv"
     ),
     # The operators' sign-in.
     "sign-in-exists": "operators already sign in with the app registration {client}",
@@ -104,7 +111,7 @@ TEMPLATES = {
         "try again (az ad app delete --id {client})"
     ),
     "registration-unknown": (
-        "nobody knows whether this app registration was made: {reason}. Look for it: az ad app "
+        "this app registration may have been made: {reason}. To look for it, run: az ad app "
         'list --display-name "{name}" --query [].appId -o tsv. If it is there, delete it before '
         "you try again (az ad app delete --id CLIENT)"
     ),

@@ -56,7 +56,9 @@ class Copier:
         Raises `ApiError` if the file exists or cannot be written. What was begun is removed then.
         """
         if str(path) == "-":
-            raise WrongUsageError("-: name a new file; a copy is not written to the output")
+            raise WrongUsageError(
+                "-: name a new file, because a copy is not written to standard output"
+            )
         try:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
@@ -171,11 +173,11 @@ def check(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsageError(f"{path} cannot be read: {error}") from error
     if found.ended is None:
-        found.faults.append("its end is missing: it was not written completely, or was cut")
+        found.faults.append("its end is missing, so the file was cut or not written completely")
     elif (found.ended["end"], found.ended.get("orders")) != (found.lines, found.orders):
         counts = f"{found.ended['end']} lines, {found.ended.get('orders')} orders"
         found.faults.append(
-            f"it has {found.lines} lines, {found.orders} orders, but its end says {counts}"
+            f"the file has {found.lines} lines, {found.orders} orders, but its end says {counts}"
         )
     if found.faults:
         raise WrongUsageError(f"{path} is broken: {'; '.join(found.faults[:MOST_FAULTS])}")
@@ -200,14 +202,14 @@ def _note(found: _Found, number: int, text: str) -> str:
         known = line.get("format") == FORMAT
         return "" if known else f"not the first line of a copy of format {FORMAT}"
     if found.ended is not None:
-        return "it comes after the end"
+        return "the line comes after the end of the copy"
     if "end" in line:
         found.ended = line
         return ""
     found.lines += 1
     found.orders += line.get("table") == "orders"
     wrong = [name for name, kind in LINE.items() if not isinstance(line.get(name), kind)]
-    return f"wrong or missing: {', '.join(wrong)}" if wrong else ""
+    return f"wrong or missing fields: {', '.join(wrong)}" if wrong else ""
 
 
 def parts(path: Path) -> Iterator[list[Json]]:

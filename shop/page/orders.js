@@ -10,7 +10,8 @@ export function ordersPage(place) {
   place.show(
     h("h1", null, "Your orders"),
     orders.length ? h("ul", { class: "orders" }, orders.map(order)) : none(),
-    orders.length > 0 && h("p", { class: "muted small" }, "This browser remembers them; nobody else can list them."),
+    orders.length > 0 &&
+      h("p", { class: "muted small" }, "This browser remembers your orders. Nobody else can list them."),
   );
 }
 

@@ -184,7 +184,7 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     assert (order.failures, step.counts.failures) == (0, 0)
     assert step.state == Deferred(NOW + PAUSE)
     assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=NOW + WITHIN)
-    expected = "payment accepted payment; it is polled again at 2026-01-31 08:16:00"
+    expected = "payment accepted payment, and is polled again at 2026-01-31 08:16:00"
     assert in_words(change.entry.events).startswith(expected)
     assert change.entry.events[0].attempt == step.counts.attempts
 

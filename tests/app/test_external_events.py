@@ -496,7 +496,7 @@ def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     until = order.step("first").complete_by
     assert (explanation.next_actor, explanation.next_at) == (Actor.AGENT, until)
     assert explanation.if_nothing_happens.startswith(
-        f"From {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC"
+        f"At {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC"
     )
 
 

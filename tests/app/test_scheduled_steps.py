@@ -82,7 +82,7 @@ def test_history_and_explanation_say_what_is_waited_for():
     at = "2026-02-01 08:15:00 UTC"
     assert case.last_entry == (
         "waits",
-        f"pay completed by attempt 1; ship starts at {at}: tomorrow; waits until {at}",
+        f"pay completed by attempt 1; ship starts at {at}, the time that tomorrow returned; the order waits until {at}",
     )
     assert f"at {at} or later: ship attempt 1 started" in case.explained()
 

@@ -274,7 +274,7 @@ async def test_the_command_line_tells_a_wrong_key_from_an_app_that_is_away(clien
     """4 and 3."""
     operator = CommandLine(client)
     code, _, err = await operator.run("list", OPERATOR_KEY="wrong")
-    assert (code, "the key was refused" in err) == (4, True)
+    assert (code, text("cli.key-refused") in err) == (4, True)
     code, _, err = await operator.run("list", OPERATOR_URL="http://127.0.0.1:9")
     assert (code, "cannot be reached" in err) == (3, True)
 

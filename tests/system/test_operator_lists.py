@@ -127,7 +127,7 @@ async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
     code, _, err = await CommandLine(client).run(
         "acknowledge", ours[0], "gone", "-m", "me too", "--operator", "alan"
     )
-    assert (code, "unknown: gone" in err) == (1, True)
+    assert (code, text("cli.unknown", keys="gone") in err) == (1, True)
     (first,) = [alert for alert in await client.alerts(failed[0]) if alert["key"] in ours]
     assert (first["acknowledged"]["by"], first["acknowledged"]["note"]) == (
         "grace",

@@ -184,11 +184,13 @@ def run() -> None:
 
 @main.command(name="submit")
 @click.argument("payload")
-@click.option("--workflow", help="The workflow of the order (default: that of its business).")
+@click.option(
+    "--workflow", help="The workflow of the order (default: the workflow of the business)."
+)
 def submit_order(payload: str, workflow: str | None) -> None:
-    """Put an order with this PAYLOAD, a JSON object, onto the queue order-submissions of the running stack.
+    """Put an order on the submission queue of the running stack, and print the order's id.
 
-    Prints its id.
+    PAYLOAD is the content of the order, a JSON object.
     """
     try:
         click.echo(asyncio.run(submit(Ports.from_environment(), json.loads(payload), workflow)))

@@ -1,7 +1,7 @@
 """Runs the Azure Functions app of a folder on this machine, with the queues that it names: without Docker, without Azure.
 
-Azurite stands for Azure Storage, `tools/functions_alone/broker` for Service Bus. `local.settings.json` of the folder is read, as Azure
-Functions Core Tools read it; a connection that it leaves out, or that says `UseDevelopmentStorage=true`, is made here.
+Azurite stands for Azure Storage, and `tools/functions_alone/broker` for Service Bus. The folder's `local.settings.json` is read
+as Azure Functions Core Tools read it. A connection that the file omits, or sets to `UseDevelopmentStorage=true`, is made here.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ from operations.cli.terminal import printable, show
 
 @click.group(help=text("cli.command.poison"))
 def poison() -> None:
-    """List, put back or drop messages that could not be read."""
+    """List, put back or drop unreadable messages."""
 
 
 @poison.command(name="list", help=text("cli.command.poison.list"))

@@ -16,7 +16,7 @@ from operations.cli.terminal import printable, show
 @WATCH
 @click.pass_obj
 def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
-    """Show the numbers of orders, messages, agents and sweeps."""
+    """Show numbers of orders, messages, agents and sweeps."""
 
     def draw() -> tuple[Json, str]:
         answer = api.get("overview", fresh="true")
@@ -25,7 +25,13 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
     show(draw, in_json=in_json, every=watch)
 
 
-@click.command(help=text("cli.command.run"))
+def _help_of_runs() -> str:
+    """Return the help of `run`, with a paragraph for each NAME."""
+    names = [f'"{name}": {text(f"run.{name}")}' for name in RUNS]
+    return "\n\n".join([text("cli.command.run"), *names])
+
+
+@click.command(help=_help_of_runs())
 @click.argument("name", metavar="NAME", type=click.Choice(RUNS))
 @signed
 @click.pass_obj

@@ -143,7 +143,7 @@ function title(order) {
   );
 }
 
-/** Why it is there, as the rules that will act say it. */
+/** Why the order is in its state, as the rules that will act say it. */
 function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
   const actor = nextActor && named("console.actor", nextActor);
   return h(

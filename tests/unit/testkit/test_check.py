@@ -27,7 +27,7 @@ TWICE, AT_ONCE, OTHERS = (
     "two calls at the same time",
     "the same key, other content",
 )
-UNKNOWN, UNDONE, REFUSAL = "undo of an unknown key", "undo of what was done", "a refusal"
+UNKNOWN, UNDONE, REFUSAL = "undo of an unknown key", "undo of a done operation", "a refusal"
 
 
 async def found(post, do="pay", undo="recall", other=OTHER, refused=REFUSED):
@@ -49,7 +49,7 @@ async def test_a_service_behind_the_receiver_keeps_the_contract():
     assert verdicts(seen) == dict.fromkeys((TWICE, AT_ONCE, OTHERS, UNKNOWN, UNDONE), "ok") | {
         REFUSAL: "note"
     }
-    assert seen[REFUSAL].what == "422; the key is free again: it remembers no refusals"
+    assert seen[REFUSAL].what == "422; the key is free again, so the service remembers no refusals"
     announced = CheckedService(
         post=None, do="pay", undo="recall", content={}, other=OTHER, refused=REFUSED
     ).effects
@@ -82,7 +82,7 @@ async def test_every_fault_is_named(fault, names):
     ("fault", "name", "words"),
     [
         ("says the same to all", TWICE, "the number of effects is unknown"),
-        ("takes other content for the same", OTHERS, "the caller does not notice its mistake"),
+        ("takes other content for the same", OTHERS, "the caller does not notice the mistake"),
         ("remembers refusals", REFUSAL, "declare remembers_refusals=True"),
         ("needs a card", REFUSAL, "402; declare refusals=(402,); the key is free again"),
     ],
@@ -136,7 +136,7 @@ async def test_the_command_tells_every_finding(capsys, monkeypatch):
     assert "hush" not in printed.out + printed.err
     async with served(Bank()) as url:
         assert await run(url, *content, "--yes") == FAILS
-    assert f"FAILED  {TWICE}: then different answers" in capsys.readouterr().out
+    assert f"FAILED  {TWICE}: the second call differs" in capsys.readouterr().out
 
 
 async def test_nothing_is_called_unless_somebody_agrees(capsys, monkeypatch):
@@ -250,7 +250,7 @@ async def test_a_declared_agent_is_tried_as_it_calls_its_service(capsys, monkeyp
     assert list(map(json.loads, set(there.holds.values()))) == [CONTENT]
     printed = capsys.readouterr().out
     assert "other content: 409: refused" in printed
-    assert "undo of what was done: undone once, and 409 from then on" in printed
+    assert "undo of a done operation: undone once, and 409 for later calls" in printed
     assert UNKNOWN not in printed  # its path has the answer to what it takes back
 
 
@@ -311,7 +311,7 @@ async def test_what_was_accepted_is_requested_again(capsys):
         calls.clear()
         assert await run(url, *options, "--patience", "0.25") == FAILS
     assert set(calls.values()) == {4, 8, 12}  # a key is called once, twice or three times
-    assert f"{TWICE}: pay was answered 202" in capsys.readouterr().out
+    assert f"{TWICE}: the service answered pay with 202" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -331,4 +331,7 @@ async def test_what_no_agent_takes_is_no_answer(capsys, status, headers, body):
     async with served(answer) as url:
         assert await run(url, "--do", "pay", "--yes") == FAILS
     assert paths == {"/pay"}
-    assert f"{TWICE}: pay was answered {status} without a JSON object" in capsys.readouterr().out
+    assert (
+        f"{TWICE}: the service answered pay with {status} without a JSON object"
+        in capsys.readouterr().out
+    )

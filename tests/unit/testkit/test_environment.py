@@ -335,7 +335,7 @@ def test_what_a_service_accepts_is_done_later_and_requested_again():
     environment.advance(minutes=2)
     assert order.state == "Processed"
     assert environment.effects("bank") == ["screen", "pay"]
-    assert any("bank accepted pay; it is polled again" in entry for entry in order.history)
+    assert any("bank accepted pay, and is polled again" in entry for entry in order.history)
     assert environment.inspect(order.id).failure_count == 0
 
 

@@ -18,7 +18,7 @@ from functions_alone.proxies import bypass_proxies
     "--port", default=7071, show_default=True, help="HTTP port on 127.0.0.1; 0 takes a free one."
 )
 @click.option("--listen-fd", type=int, help="Inherited listening socket to use instead of --port.")
-@click.option("--functions", help="Run only these: names separated by commas.")
+@click.option("--functions", help="Run only these functions: names separated by commas.")
 @click.option(
     "--log-level", default="INFO", show_default=True, help="DEBUG also logs each success."
 )

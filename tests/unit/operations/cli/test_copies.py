@@ -143,11 +143,19 @@ def test_orders_that_were_erased_since_are_erased_again(file, tmp_path):
 
 BROKEN = {
     "its end is missing": (FIRST, LINE),
-    "line 3: it comes after the end": (FIRST, {"end": 0, "orders": 0}, LINE),
-    "it has 1 lines, 1 orders, but its end says 2 lines": (FIRST, LINE, {"end": 2, "orders": 1}),
+    "line 3: the line comes after the end of the copy": (FIRST, {"end": 0, "orders": 0}, LINE),
+    "the file has 1 lines, 1 orders, but its end says 2 lines": (
+        FIRST,
+        LINE,
+        {"end": 2, "orders": 1},
+    ),
     "line 2: not JSON": (FIRST, "{", END),
     "line 2: not an object": (FIRST, "[]", END),
-    "line 2: wrong or missing: at, rows": (FIRST, {"table": "orders", "partition": "b03"}, END),
+    "line 2: wrong or missing fields: at, rows": (
+        FIRST,
+        {"table": "orders", "partition": "b03"},
+        END,
+    ),
     "line 1: not the first line of a copy of format 1": ({**FIRST, "format": 2}, LINE, END),
 }
 
