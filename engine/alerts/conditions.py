@@ -50,7 +50,9 @@ class Condition:
     """A condition as it is kept in a row."""
 
     key: str
+    """The key of the condition, such as `agents/<name>`."""
     reason: Cause
+    """Why work stands still: a code with facts, as JSON."""
     since: AwareDatetime
     """Since when it lasts: the same again if what ended comes back, such as an order that waits."""
     first: AwareDatetime
@@ -58,8 +60,11 @@ class Condition:
     last: AwareDatetime
     """When it was found last."""
     count: int
+    """How many orders it concerns, or one."""
     orders: tuple[str, ...] = ()
+    """Some of these orders, as JSON."""
     status: ConditionStatus = ConditionStatus.NEW
+    """What its last event reports: `new`, `changed` or `resolved`."""
     revision: int = 1
     """The number of its events."""
     raised_at: AwareDatetime

@@ -69,8 +69,11 @@ class Acknowledgement:
     """The operator who has acknowledged an alert, the time and a note."""
 
     by: str
+    """The operator who has acknowledged the alert."""
     at: AwareDatetime
+    """When the alert was acknowledged."""
     note: str
+    """The note of this operator."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,18 +18,19 @@ class RequestKey:
     agent: str
     """The agent of the last request, to do or to undo the step."""
     provider: str | None
-    """The provider that may know the key; it alone may be asked again.
+    """The provider that may know the key. Only this provider gets further requests.
 
-    None once an operator found that it does not: any provider may do the step then.
+    It is absent once an operator found that the provider does not know the key. Then any provider
+    may do the step.
     """
     generation: int = 0
     """The number of the key: an operator may have the step done again under the next one."""
     known_until: AwareDatetime | None = None
-    """The time until which the provider knows the key; None if it never forgets (AGT-12)."""
+    """The time until which the provider knows the key; absent if it never forgets (AGT-12)."""
     effects_final_at: AwareDatetime | None = None
     """The time after which no request to do the step takes effect (UND-2).
 
-    None if the service refuses undone keys.
+    It is absent if the service refuses undone keys.
     """
 
 

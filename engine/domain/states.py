@@ -189,7 +189,7 @@ class Failed(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class UndoPending(State):
-    """It has to be undone; `wait` says for what the undo waits."""
+    """It has to be undone; `Wait` says for what the undo waits."""
 
     wait: Wait = field(default_factory=Waiting)
 

@@ -61,8 +61,9 @@ class StepRules:
     """The rules of a step, copied from its definition when the order is recorded."""
 
     kind: StepKind = StepKind.SERVICE
+    """`service`, which an agent calls, or `external`, which an event from outside completes."""
     capability: str
-    """The capability that an agent must offer (AGT-10); of an external step `EXTERNAL_PARTY`."""
+    """The capability that an agent must offer (AGT-10); `outside` for an external step."""
     title: str = ""
     """What operators read beside the name; empty for the name alone."""
     timeout: timedelta
@@ -70,6 +71,7 @@ class StepRules:
     threshold: int
     """The step has failed once its failures reach this number (SUP-3)."""
     on_failure: OnFailure = OnFailure.ERROR
+    """The rule for the order when the step has failed."""
     after: tuple[str, ...] = ()
     """The steps that have to be finished before this one."""
     uses: tuple[str, ...] = ()
@@ -81,6 +83,7 @@ class StepRules:
     cooldown: timedelta = timedelta()
     """How long the step cools down each time that it has reached its threshold (SUP-3)."""
     max_cooldowns: int = 0
+    """How often the step cools down before it has failed."""
     max_retry_pause: timedelta = MAX_RETRY_PAUSE
     """The longest pause before the supervisor has the step tried again (SUP-3)."""
     late_effect_window: timedelta = timedelta()

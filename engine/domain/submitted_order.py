@@ -46,7 +46,9 @@ class Order:
     """The order as it was submitted; except for an erasure it never changes."""
 
     order_id: str
+    """The id of the order."""
     placed_at: AwareDatetime
+    """When the order was placed."""
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None

@@ -34,7 +34,7 @@ class WorkItemKind(StrEnum):
     HELD = "!held"
     """An operator's release."""
     OUTBOX = "!outbox"
-    """The sending of an alert or a notice."""
+    """The sending of an alert or a notification."""
     ENDED = "_ended"
     """Nothing: the row lists an order that is over."""
 
