@@ -32,7 +32,7 @@ from tests.support.deploying import AGENTS
 README = (ROOT / "README.md").read_text()
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
-EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
+EMBEDDED = (ROOT / "docs/reference/embedded-host.md").read_text()
 DECISIONS = (ROOT / "docs/decisions.md").read_text()
 COST = (ROOT / "docs/cost.md").read_text()
 SCALE = (ROOT / "docs/scale.md").read_text()
