@@ -33,7 +33,7 @@ TEMPLATES = {
     "url-invalid": "use a URL that begins with {start}, without a user name or password",
     "url-with-query": (
         "paths are appended to it; end it before the ? or #. If the service wants a key, declare "
-        "it: docs/services.md#a-service-as-it-is"
+        "it: docs/reference/agents.md#a-service-as-it-is"
     ),
     "channel-invalid": (
         "use an address that begins with {start}, or a reference to a Key Vault: "
