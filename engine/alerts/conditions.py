@@ -54,11 +54,11 @@ class Condition:
     reason: Cause
     """Why work stands still: a code with facts, as JSON."""
     since: AwareDatetime
-    """Since when it lasts: the same again if what ended comes back, such as an order that waits."""
+    """When it began. It keeps this time if it comes back soon after its end."""
     first: AwareDatetime
-    """When it was found first; with the key it identifies the alert."""
+    """When it was first found. With the key, this time identifies the alert."""
     last: AwareDatetime
-    """When it was found last."""
+    """When it was last found."""
     count: int
     """How many orders it concerns, or one."""
     orders: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ class EarlyRefusalRecorded(StepEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptionalStepFailed(StepEvent):
-    """The order goes on without a step that failed (SCH-13)."""
+    """The order continues without a step that failed (SCH-13)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,7 +149,7 @@ class StepScheduled(StepEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CooldownStarted(StepEvent):
-    """A step reached its threshold, and cools down before it is tried again (SUP-3)."""
+    """A step reached its threshold, and cools down before it starts afresh (SUP-3)."""
 
     number: int
     most: int
@@ -199,7 +199,7 @@ class Recovered(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DueSoon(HistoryEvent):
-    """The deadline of the order comes soon (ALR-6)."""
+    """The deadline of the order is near (ALR-6)."""
 
     due_by: AwareDatetime
 
@@ -323,7 +323,7 @@ class PersonalDataErased(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PersonalDataRevealed(HistoryEvent):
-    """An operator looked at who the customer is (OPR-1)."""
+    """An operator looked at the personal data of the order (OPR-1)."""
 
     note: str
 

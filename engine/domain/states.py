@@ -67,7 +67,7 @@ class Finished(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Startable):
-    """Waits for no time: for the steps before it, or for an agent with capacity."""
+    """Waits for the steps before it, or for an agent with capacity, and for no time."""
 
     cause: Cause | None = None
     retry_by: AwareDatetime | None = None
@@ -93,7 +93,7 @@ class BackingOff(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Startable):
-    """The service accepted the work and finishes it later; it is asked again (AGT-11)."""
+    """The service accepted the work and finishes it later; the agent calls again (AGT-11)."""
 
     ask_again_at: AwareDatetime | None = None
     """None if that may be as soon as an agent has capacity."""
@@ -101,7 +101,7 @@ class Deferred(Startable):
 
 @dataclass(frozen=True, slots=True)
 class CoolingDown(Startable):
-    """Reached its threshold, and waits for long before it starts afresh (SUP-3)."""
+    """Has reached its threshold, and waits for long before it starts afresh (SUP-3)."""
 
     until: AwareDatetime
     cause: Cause
@@ -141,12 +141,12 @@ class Running(AtWork):
 
 @dataclass(frozen=True, slots=True)
 class AwaitingExternalEvent(UnderWay):
-    """Somebody outside was asked, and no agent works on it (ANS-1)."""
+    """Waits for an external event; no agent works on it (ANS-1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCancelled(State):
-    """Somebody outside was asked, and the event is not awaited any more (SCH-12)."""
+    """An external event was requested, and is not awaited any more (SCH-12)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skipped(Finished):
-    """The order goes on without it."""
+    """The order continues without it."""
 
     reason: SkipReason
     cause: Cause | None = None
@@ -201,7 +201,7 @@ class Undoing(AtWork):
 
 @dataclass(frozen=True, slots=True)
 class UndoFailed(SettledStep):
-    """No more attempts to undo it, and its effect may stand (UND-4)."""
+    """No more attempts to undo it, and its effect may remain (UND-4)."""
 
     cause: Cause
     operator_decides: bool = False
@@ -209,7 +209,7 @@ class UndoFailed(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class NothingToUndo(SettledStep):
-    """The undo failed, but the step was certainly not done: nothing stands."""
+    """The undo failed, but the step was certainly not done, so nothing is left to undo."""
 
     cause: Cause
     operator_decides: bool = False

@@ -52,9 +52,15 @@ class StateColumns:
     locked_by: str | None = None
     """The scheduler that handles the order; absent while only an event is awaited."""
     complete_by: AwareDatetime | None = None
-    """The earliest complete-by time of running steps; of a pending order the latest `RetryBy`."""
+    """The earliest complete-by time of running steps.
+
+    In a pending order it is the latest `RetryBy` of its steps.
+    """
     failure_count: int
-    """Counted time-outs since the last resubmit, skip or retry with a new key."""
+    """Counted time-outs since the last resubmit, skip or retry with a new key.
+
+    Several at the same time are one.
+    """
     version: int
     """The number of the last transition."""
     priority: Priority
@@ -66,7 +72,7 @@ class StateColumns:
     when_late: WhenLate | None = None
     """The rule for an order that is late: `alert`, `undo` or `stop`."""
     deadline_state: DeadlineState | None = None
-    """What has come of the deadline; absent while nothing has (SCH-17)."""
+    """The state of the deadline: absent, `warned`, `passed` or `lifted` (SCH-17)."""
     ready_since: AwareDatetime
     """The time from which the order's place in the queue and its age count."""
     not_before: AwareDatetime | None = None

@@ -60,14 +60,14 @@ COMMAND = "make reference ARGS=--write"
 UNITS = {
     "_SECONDS": "seconds",
     "_DAYS": "days",
-    "_PER_SECOND": "a second",
-    "_PER_MINUTE": "a minute",
+    "_PER_SECOND": "number a second",
+    "_PER_MINUTE": "number a minute",
     "_SCHEDULE": "NCRONTAB",
 }
 """What the end of a setting's name says of its value."""
 KINDS = {bool: "`true` or `false`", int: "number", float: "number", dict: "JSON", list: "JSON"}
 BOUNDS = {"gt": "more than {}", "ge": "at least {}", "le": "at most {}"}
-MAPPED = {
+MAPPED: Mapping[str, RowMapper[Any]] = {
     "order": orders.ORDER,
     "state": order_rows.STATE,
     "history": orders.HISTORY,
@@ -199,7 +199,7 @@ def _keys(kind: type) -> str:
 
 def _fields_of(kind: type, head: str, name_of: Callable[[str], str]) -> str:
     texts = dict(field_texts(kind))
-    names = (field.name for field in fields(kind) if field.name not in NOT_SHOWN)  # type: ignore[arg-type]
+    names = (field.name for field in fields(kind) if field.name not in NOT_SHOWN)
     return table((head, "meaning"), ((f"`{name_of(name)}`", texts.get(name, "")) for name in names))
 
 
@@ -279,24 +279,24 @@ def _commands(
 ) -> Iterator[str]:
     """Yield the part of a command, without the options that are known, and those of its commands.
 
-    The options that all commands of a group below the first one have stand at the group.
+    Options that all commands of a group have are listed once, at the group.
     """
     context = click.Context(command, info_name=path.rpartition(" ")[2], parent=parent)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     yield f"### {path}\n\n{command.help}\n\n```text\n{usage}\n```"
-    options = _options(command, context)
     members = command.commands if isinstance(command, click.Group) else {}
-    found = [_options(member, context) for member in members.values()]
-    shared = (
-        {name for name in found[0] if all(name in of for of in found)}
-        if found and parent
-        else set()
-    )
-    options |= {name: text for name, text in (found[0] if found else {}).items() if name in shared}
+    shared = _shared([_options(member, context) for member in members.values()])
+    options = _options(command, context) | shared
     if own := [(f"`{name}`", text) for name, text in options.items() if name not in known]:
         yield table(("option", "meaning"), own)
     for name in sorted(members):
         yield from _commands(members[name], f"{path} {name}", context, shared)
+
+
+def _shared(options: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the options that all of these have."""
+    common = set.intersection(*map(set, options)) if options else set[str]()
+    return {name: text for name, text in options[0].items() if name in common} if common else {}
 
 
 def _options(command: click.Command, context: click.Context) -> dict[str, str]:
