@@ -13,7 +13,7 @@ MAKEFLAGS += --no-print-directory
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func submit operator test check types declared diagrams bicep snapshots parameters soak explore differential mutants pattern pictures bench prices simulation policies way concurrency clean lock
+.PHONY: help run func submit operator test check types declared diagrams reference bicep snapshots parameters soak explore differential mutants pattern pictures bench prices simulation policies way concurrency clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -34,6 +34,7 @@ help:
 	@echo 'make declared compare the deployed files with the business (ARGS=--write updates them;'
 	@echo '              ARGS="--deploy claims.business:CLAIMS" deploys another business)'
 	@echo 'make diagrams compare the state diagrams with the tables of states (ARGS=--write draws them)'
+	@echo 'make reference   compare docs/reference with the code (ARGS=--write updates the pages)'
 	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler, and compare what it'
 	@echo '              would deploy with tests/deployment/snapshots (BICEP=/path/to/bicep; by default'
 	@echo '              the Bicep of azd or az)'
@@ -104,6 +105,9 @@ declared snapshots parameters: $(VENV)/.installed
 
 diagrams: $(VENV)/.installed
 	@$(BIN)/python -m development.state_diagrams $(ARGS)
+
+reference: $(VENV)/.installed
+	@$(BIN)/python -m development.reference $(ARGS)
 
 submit: $(VENV)/.installed
 	@$(BIN)/python -m development submit $(ARGS) -- "$$ORDER"

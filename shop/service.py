@@ -41,7 +41,7 @@ class ShopService:
     async def place_for_customer(
         self, purchase: OperatorPurchase, key: IdempotencyKey, beginning: Beginning = AT_ONCE
     ) -> Placed:
-        """Place an order for a customer, before others if need be; raises as `place` does."""
+        """Place an order for a customer, with a priority; raises as `place` does."""
         return await self.place(purchase, key, beginning)
 
     async def follow(self, order_id: str) -> Status:

@@ -1,4 +1,4 @@
-"""Tries a service against the contract of `docs/services.md`, from outside.
+"""Tries a service against the contract of `docs/reference/agents.md`, from outside.
 
 Each check makes a few calls and judges the answers. How many effects there were, only the answers
 tell: two effects that answer the same cannot be told apart.

@@ -51,7 +51,9 @@ class Condition:
     """A condition as its row keeps it."""
 
     key: str
+    """The key of the condition, such as `agents/<name>`."""
     reason: Cause
+    """Why work stands still: a code with facts, as JSON."""
     since: AwareDatetime
     """The time at which the condition began. It stays the same if the stall ends and returns, for
     example because of an order that still waits."""
@@ -60,8 +62,11 @@ class Condition:
     last: AwareDatetime
     """The time at which the condition was last found."""
     count: int
+    """How many orders it concerns, or one."""
     orders: tuple[str, ...] = ()
+    """Some of these orders, as JSON."""
     status: ConditionStatus = ConditionStatus.NEW
+    """What its last event reports: `new`, `changed` or `resolved`."""
     revision: int = 1
     """The number of events of the condition."""
     raised_at: AwareDatetime

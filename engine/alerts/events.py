@@ -70,8 +70,11 @@ class Acknowledgement:
     """The operator who acknowledged an alert, the time and a note."""
 
     by: str
+    """The operator who has acknowledged the alert."""
     at: AwareDatetime
+    """When the alert was acknowledged."""
     note: str
+    """The note of this operator."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -100,21 +100,29 @@ class Settings(ChannelSettings):
     )
 
     state_storage: SecretStr | None = Field(None, alias="StateStorage")
-    """The storage account's connection string; None for the addresses and a managed identity."""
+    """The storage account's connection string, instead of its addresses and an identity."""
     table_service_uri: StorageUri | None = Field(None, alias="StateStorage__tableServiceUri")
+    """The address of the storage account's tables."""
     queue_service_uri: StorageUri | None = Field(None, alias="StateStorage__queueServiceUri")
+    """The address of the storage account's queues."""
     blob_service_uri: StorageUri | None = Field(None, alias="StateStorage__blobServiceUri")
+    """The address of the storage account's blobs."""
     storage_client_id: str | None = Field(None, alias="StateStorage__clientId")
+    """The client id of the managed identity for storage, if it is not the app's own."""
     service_bus: SecretStr | None = Field(None, alias="ServiceBus")
-    """The namespace's connection string; None for its host name and a managed identity."""
+    """The namespace's connection string, instead of its host name and an identity."""
     service_bus_namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = Field(
         None, alias="ServiceBus__fullyQualifiedNamespace"
     )
+    """The host name of the namespace, such as orders.servicebus.windows.net."""
     service_bus_client_id: str | None = Field(None, alias="ServiceBus__clientId")
+    """The client id of the managed identity for Service Bus, if it is not the app's own."""
     event_grid_endpoint: Url = Field(alias="EVENT_GRID_ENDPOINT")
+    """The address of the Event Grid topic."""
     event_grid_key: SecretStr | None = Field(None, alias="EVENT_GRID_KEY")
-    """The topic's key; None for a managed identity, which needs an https endpoint."""
+    """The topic's key. Without it a managed identity is used, which needs https."""
     event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
+    """The client id of the managed identity for Event Grid, if it is not the app's own."""
     addresses: Mapping[str, str] = Field(default_factory=dict)
     """The address of each agent's service, from the setting that the agent declares."""
     scopes: Mapping[str, str] = Field(default_factory=dict)
@@ -148,54 +156,54 @@ class Settings(ChannelSettings):
     )
     """The longest pause between two attempts that timed out, unless the workflow defines it.
 
-    The pause grows with each of them; zero for none (SUP-3).
+    The pause grows with each of them. Zero is for no pause (SUP-3).
     """
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
-    """Whether this app also simulates the remote services; never in production."""
+    """Whether the app also simulates the remote services. Never set this in production."""
     operator_sign_in: bool = Field(default=False, alias="OPERATOR_SIGN_IN")
-    """Whether the platform asks operators to sign in; else nothing it would say is believed."""
+    """Whether operators sign in at the platform. Otherwise its headers are ignored."""
     operator_role: str = Field("", alias="OPERATOR_ROLE")
-    """The role that whoever signed in must have to operate orders; empty for none."""
+    """The role that a signed-in user must have to act as an operator; empty for none."""
     step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
     """How long one attempt of a step may take, unless the workflow defines it."""
     failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
-    """A step is given up once it has failed this many times (SUP-3)."""
+    """A step has failed once its failures reach this number (SUP-3)."""
     max_unbegun_attempts: int = Field(12, alias="MAX_UNBEGUN_ATTEMPTS", ge=1, le=MOST_TRIES)
-    """A step is given up after so many requests in a row that no agent began (SUP-9).
+    """A step fails after so many requests in a row that no agent began (SUP-9).
 
     The pauses between them grow (SCH-16): twelve take about ten minutes and as many timeouts.
     """
     clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, le=60)
-    """A time longer than the expected skew between the machines' clocks."""
+    """A time longer than the expected skew between the clocks of the machines."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
-    """How long the election of the sweeping supervisor lasts; Azure takes 15 to 60 (SUP-5)."""
+    """How long the lease of the supervisor that sweeps lasts. Azure takes 15 to 60 (SUP-5)."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
-    """The number of partitions for new orders; it may be raised at any time, never lowered."""
+    """The number of buckets for new orders. You can raise it at any time, but never lower it."""
     remote_call_timeout_seconds: StepSeconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
     """How long an agent waits for one answer of its remote service."""
     reply_margin_seconds: float = Field(1, alias="REPLY_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
     slowdown_file: Path | None = Field(None, alias="LOCAL_SLOWDOWN_FILE")
-    """Where the embedded run writes by how much longer steps and calls may take; never on Azure."""
+    """Where `make run` writes how slow the machine is. Never set this on Azure."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
-    """How many days finished orders, alerts, poison messages and keys are kept; 0: for ever."""
+    """How many days finished orders, alerts, poison messages and keys are kept; 0 for ever."""
     reply_to_prefix: str = Field(
         "status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
-    """The prefix of the names of all private response queues (SUB-5)."""
+    """The prefix of the names of all queues of senders (SUB-5)."""
     unknown_name_max_deliveries: int = Field(24, alias="UNKNOWN_NAME_MAX_DELIVERIES", ge=1, le=90)
-    """How often a submission with a name that a newer version may know is delivered.
+    """How often a submission is delivered if only a newer version may know a name in it.
 
-    Then it is refused. It comes again after the `visibilityTimeout` of host.json, so 24 is two
-    minutes: longer than hosts of two versions run side by side in an upgrade. It must stay below
-    the `maxDequeueCount`, at which the platform gives no reason.
+    Then it is refused. It is delivered again after the `visibilityTimeout` of host.json, so 24 take
+    two minutes, which is longer than two versions run side by side in an upgrade. The number must
+    stay below the `maxDequeueCount`, at which the platform gives no reason.
     """
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
-    """How often a notice that its queue refuses is sent, with growing pauses."""
+    """How often a notification that its queue refuses is sent, with growing pauses."""
     mixed_version_seconds: Seconds = Field(86_400, alias="MIXED_VERSION_SECONDS")
     """How long orders and messages of a newer version are left to newer hosts (FLT-12)."""
     max_silence_seconds: Seconds = Field(3600, alias="MAX_SILENCE_SECONDS")
-    """How long an order waits for agents that are silent before its step fails (SUP-9)."""
+    """How long an order waits for silent agents before its step fails (SUP-9)."""
     pending_alert_seconds: Seconds = Field(900, alias="PENDING_ALERT_SECONDS")
     """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
     sweep_alert_seconds: Seconds = Field(300, alias="SWEEP_ALERT_SECONDS")
@@ -203,15 +211,15 @@ class Settings(ChannelSettings):
     alert_operations_per_second: float = Field(
         50, alias="ALERT_OPERATIONS_PER_SECOND", ge=5, le=1000
     )
-    """How many operations on tables the work on alerts takes in each process: a limit."""
+    """The limit of operations on tables for the work on alerts, in each process."""
     log_link: str = Field("", alias="LOG_LINK", pattern=r"^(https?://\S*\{orderId\}\S*)?$")
-    """Where the console finds the log of an order; empty for nowhere."""
+    """The address of the log of an order, with `{orderId}` in it; empty for none."""
     runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")
     """Where operators read `docs/operations/runbooks.md`; empty for nowhere."""
     language: str = Field(ENGLISH, alias="APP_LANGUAGE")
     """The language of the texts for people: the name of a file in `engine/words`, or `pseudo`."""
     public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")
-    """The app's own address as others reach it, of which links to answers are made (ANS-6)."""
+    """The app's own address as others reach it. Callback URLs are made of it (ANS-6)."""
     public_calls_per_minute: int = Field(300, alias="PUBLIC_CALLS_PER_MINUTE", ge=0, le=100_000)
     """How many public calls a minute one address may make in each process; 0 for any number."""
     trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode, BeforeValidator(_listed)] = (
@@ -224,10 +232,15 @@ class Settings(ChannelSettings):
     instance_id: str = Field(default_factory=default_instance_id)
     """The value of `LockedBy` while this process handles an order."""
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
+    """When the supervisor sweeps."""
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
+    """When the scheduler polls for orders whose wake-up was lost."""
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
+    """When the relay sends alerts and notifications from the outbox."""
     stall_detector_schedule: str = Field(alias="STALL_DETECTOR_SCHEDULE")
+    """When the stall detector looks for work that stands still."""
     notify_schedule: str = Field(alias="NOTIFY_SCHEDULE")
+    """When digests of new alerts are sent to people."""
 
     @property
     def channels(self) -> ChannelSettings:

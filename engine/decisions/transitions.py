@@ -52,10 +52,15 @@ class OperatorEvent:
     """
 
     event_id: str
+    """The id of the event, the same however often it is sent."""
     type: str
+    """The type of the event."""
     subject: str
+    """What the event is about, such as `orders/<order>`."""
     at: Annotated[AwareDatetime, Strict()]
+    """When it was raised."""
     data: Mapping[str, Any]
+    """Its data, as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

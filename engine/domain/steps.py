@@ -60,6 +60,7 @@ class StepRules:
     """The rules of a step, copied from its definition when the order is recorded."""
 
     kind: StepKind = StepKind.SERVICE
+    """`service`, which an agent calls, or `external`, which an event from outside completes."""
     capability: str
     """The capability that an agent must offer (AGT-10). An external step has `EXTERNAL_PARTY`."""
     title: str = ""
@@ -69,6 +70,7 @@ class StepRules:
     threshold: int
     """The step fails, or cools down, when its failures reach this number (SUP-3)."""
     on_failure: OnFailure = OnFailure.ERROR
+    """The rule for the order when the step has failed."""
     after: tuple[str, ...] = ()
     """The steps that have to be finished before this step starts."""
     uses: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ class StepRules:
     cooldown: timedelta = timedelta()
     """How long the step cools down each time that it reaches its threshold (SUP-3)."""
     max_cooldowns: int = 0
+    """How often the step cools down before it has failed."""
     max_retry_pause: timedelta = MAX_RETRY_PAUSE
     """The longest pause before the supervisor has the step tried again (SUP-3)."""
     late_effect_window: timedelta = timedelta()

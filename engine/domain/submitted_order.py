@@ -47,7 +47,9 @@ class Order:
     """The order as it was submitted. Only an erasure changes it."""
 
     order_id: str
+    """The id of the order."""
     placed_at: AwareDatetime
+    """When the order was placed."""
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None

@@ -113,7 +113,7 @@ class CallbackService:
     async def record(
         self, order_id: str, step: str, body: EventBody, token: CallbackToken
     ) -> EventReceipt:
-        """Complete or refuse a step of an order, by the token of its callback URL (ANS-6).
+        """Complete or refuse a step of an order over its callback URL (ANS-6).
 
         Raises `InvalidCallbackUrlError`, `TooManyTriesError`, `InvalidError` with every fault,
         `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the

@@ -80,8 +80,9 @@ class Route:
 
     @property
     def summary(self) -> str:
-        """The beginning of the docstring's first line."""
-        return (self.call.__doc__ or "").partition("\n")[0].partition(";")[0].removesuffix(".")
+        """The beginning of the docstring's first line, without the ids of statements."""
+        line = (self.call.__doc__ or "").partition("\n")[0].partition(";")[0].removesuffix(".")
+        return re.sub(r" \([A-Z]{3}-\d[^)]*\)$", "", line)
 
     @property
     def is_limited(self) -> bool:
@@ -196,7 +197,7 @@ class _Described(GenerateJsonSchema):
         described = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         fields = described.get("properties", {})
-        for name, text in _docstrings(model):
+        for name, text in field_texts(model):
             declared = model.model_fields.get(name)
             alias = (declared and declared.alias) or name
             if alias in fields:
@@ -223,27 +224,27 @@ class _Described(GenerateJsonSchema):
         return super().get_defs_ref((CoreRef(titled), mode))
 
 
-def _docstrings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield the docstrings below the fields of a model, those of its bases first.
+def field_texts(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the docstrings below the fields of a model or another class, those of its bases first.
 
     Pydantic reads them too, but for each model when it is made, which each start would wait for.
     """
-    for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
+    for base in reversed(kind.__mro__):
+        if base not in (object, BaseModel):
             yield from _below_fields(base).items()
 
 
 @cache
-def _below_fields(model: type[BaseModel]) -> Mapping[str, str]:
+def _below_fields(kind: type) -> Mapping[str, str]:
     try:
-        [definition] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    except OSError:  # a function made it
+        [definition] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    except (OSError, TypeError):  # a function made it, or it is no class of Python
         return {}
     found = {}
     for statement, text in pairwise(getattr(definition, "body", ())):
         match statement, text:
             case (
-                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
                 ast.Expr(value=ast.Constant(value=str() as docstring)),
             ):
                 found[name] = " ".join(docstring.split())

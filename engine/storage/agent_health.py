@@ -86,8 +86,11 @@ class AgentHealth:
     """The health of one instance of an agent (AGT-10)."""
 
     agent: str
+    """The name of the agent."""
     instance: str
+    """The instance, or `operator` in the row of a pause."""
     at: AwareDatetime
+    """When the row was written."""
     running: int = 0
     """Calls in progress."""
     rate: FiniteFloat = 0.0
@@ -102,11 +105,11 @@ class AgentHealth:
     It holds for all instances.
     """
     faults: tuple[AttemptFault, ...] = ()
-    """The faults of the requests in `begun` that ended without a result, the newest first."""
+    """The faults of begun requests that ended without a result, the newest first."""
     unresponsive_since: AwareDatetime | None = None
     """The time since which the agent has requests and has begun none; written by a supervisor."""
     paused_by: str | None = None
-    """The operator who paused the agent until `paused_until`, or resumed it then (OPR-9)."""
+    """The operator who paused the agent until this time, or resumed it then (OPR-9)."""
     paused_because: str | None = None
     """The operator's note."""
 

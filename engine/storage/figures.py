@@ -56,11 +56,13 @@ class Figures:
     at: AwareDatetime
     """The beginning of the minute."""
     processed: NonNegativeInt = 0
+    """How many orders were processed."""
     failed: NonNegativeInt = 0
     """How often orders ended in `Error` and wait for an operator."""
     undone: NonNegativeInt = 0
     """How often orders ended undone."""
     steps: Mapping[str, Durations] = field(default_factory=dict)
+    """By step: how many attempts completed, their total and their longest time in ms, as JSON."""
 
     def plus(self, other: "Figures") -> "Figures":
         """Return the sum of both, with the time of this one."""

@@ -38,19 +38,21 @@ class ChannelState:
     """How far a channel is."""
 
     channel: str
+    """The name of the channel."""
     digest_id: str | None = None
     """The digest that is being sent."""
     digest_at: AwareDatetime | None = None
+    """When this digest was made."""
     sending_until: AwareDatetime | None = None
-    """Until when the run that sends it now has it for itself; another run may be beside it."""
+    """Until when one run has the sending for itself."""
     keys: tuple[str, ...] = ()
-    """The keys of the rows that it reports."""
+    """The keys of the rows that the digest reports, as JSON."""
     outcome: str | None = None
     """How it ended (`sent` or `refused`), while its rows are still to be removed."""
     tries: int = 0
-    """How often it was tried in vain."""
+    """How many attempts to send it have failed."""
     not_before: AwareDatetime | None = None
-    """The end of the pause after that."""
+    """The end of the pause before the next attempt."""
     failure: str | None = None
     """Why the last attempt failed."""
     ended_at: AwareDatetime | None = None

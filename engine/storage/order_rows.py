@@ -38,32 +38,59 @@ class StateColumns:
     """The columns of a state row, except those of its steps."""
 
     order_id: str
+    """The id of the order."""
     workflow: str
+    """The name of the workflow."""
     workflow_version: int
+    """The version of the workflow that the order follows."""
     process_state: ProcessState
+    """The documented state of the order."""
     claimed_by: str | None = None
     """The scheduler that started the last attempt; only while the order is `Processing`."""
     outcome: Outcome | None = None
+    """How an order in `Error` has ended; absent otherwise."""
     locked_by: str | None = None
+    """The scheduler that handles the order; absent while only an event is awaited."""
     complete_by: AwareDatetime | None = None
+    """The earliest complete-by time of running steps.
+
+    In a pending order it is the latest `RetryBy` of its steps.
+    """
     failure_count: int
+    """Counted time-outs since the last resubmit, skip or retry with a new key.
+
+    Several at the same time are one.
+    """
     version: int
+    """The number of the last transition."""
     priority: Priority
+    """The priority: `high` or `normal`."""
     due_by: AwareDatetime | None = None
+    """The deadline of the order; absent if it has none."""
     due_soon_at: AwareDatetime | None = None
     """When operators are warned of the deadline (ALR-6)."""
     when_late: WhenLate | None = None
+    """The rule for an order that is late: `alert`, `undo` or `stop`."""
     deadline_state: DeadlineState | None = None
-    """What has come of the deadline; absent while nothing has (SCH-17)."""
+    """The state of the deadline: absent, `warned`, `passed` or `lifted` (SCH-17)."""
     ready_since: AwareDatetime
+    """The time from which the order's place in the queue and its age count."""
     not_before: AwareDatetime | None = None
+    """The earliest start of a ready step, if no ready step may start now."""
     updated_at: AwareDatetime
+    """The time of the last transition."""
     direction: Direction
+    """Whether steps are done (`forward`) or undone (`undo`)."""
     cause: Cause | None = None
+    """Why the order is in its state: a code with facts, as JSON."""
     held_by: str | None = None
+    """The operator who holds the order."""
     held_because: str | None = None
+    """The note of this operator."""
     held_since: AwareDatetime | None = None
+    """The time since which the order is on hold."""
     reply_to: str | None = None
+    """The queue of the sender for notifications; absent if there is none."""
     work_items: tuple[str, ...]
     """The row keys of the work items as they were written.
 

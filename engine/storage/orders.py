@@ -85,11 +85,17 @@ class HistoryRow:
     """An entry of the history as it is kept: its events as data, and as a line for readers."""
 
     at: AwareDatetime
+    """When the transition was made."""
     actor: str
+    """The role, operator or customer that made it."""
     event: str
+    """The name of its most important event."""
     detail: str = ""
+    """All its events as one line for readers."""
     data: Any = None
+    """Its events as values, as JSON."""
     change_id: str = ""
+    """The id by which a writer recognises its own transition."""
 
 
 HISTORY = RowMapper(HistoryRow, texts=("data",))

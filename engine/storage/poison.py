@@ -43,13 +43,15 @@ class PoisonMessage:
     message_id: str
     """Its id within its queue, which sorts by the time of arrival."""
     body: bytes
+    """The content of the message, in base64."""
     reason: Cause
+    """Why the message could not be processed: a code with facts, as JSON."""
     at: AwareDatetime
-    """The time of its arrival on the queue."""
+    """When the message arrived on the queue."""
     correlation_id: str | None = None
-    """The correlation id of a Service Bus message; None if it had none, or an unreadable one."""
+    """The correlation id of a Service Bus message, if it had a readable one."""
     shortened: bool = False
-    """Whether the body was cut because of its length: then it can be read, but not put back."""
+    """Whether the body was too long and is cut. Then the message cannot be put back."""
 
 
 log = logging.getLogger(__name__)

@@ -55,7 +55,8 @@ NAMES = {
 }
 
 
-def _alias(name: str) -> str:
+def key_of(name: str) -> str:
+    """Return the key in an object of a step for the field of this name."""
     return NAMES.get(name) or to_pascal(name)
 
 
@@ -122,7 +123,7 @@ def _object(record: Any) -> dict[str, Any]:
 @cache
 def _fields_of(kind: Any) -> list[tuple[str, str, Any]]:
     """Return name, key and default of each field; without a default it is always written."""
-    return [(field.name, _alias(field.name), field.default) for field in fields(kind)]
+    return [(field.name, key_of(field.name), field.default) for field in fields(kind)]
 
 
 def _time(value: datetime) -> str:
@@ -201,19 +202,30 @@ class StepObject:
     """An object of the column `Steps`, with its result."""
 
     name: str
+    """The name of the step."""
     state: StepState
+    """The documented word of its state."""
     exact_state: _one_of(STATES)  # type: ignore[valid-type]
+    """The exact state with its data: `Is` names it."""
     effect: _one_of(EFFECTS)  # type: ignore[valid-type]
+    """What is known of its effect at the service: `Is` names it."""
     attempts: int
+    """How many attempts were started. It never shrinks."""
     failures: int
+    """The failures since the last fresh start."""
     uncounted: int = 0
+    """The last attempts, one after another, that counted as no failure (SCH-16)."""
     unbegun: int = 0
+    """The last requests, one after another, that no agent is known to have begun (SUP-9)."""
     cooldowns: int = 0
+    """The cooldowns since the last fresh start."""
     overloaded: int = 0
+    """The attempts that timed out at an overloaded agent since the last fresh start."""
     callback_token: str | None = None
+    """The secret in its callback URL (ANS-6)."""
 
 
-KNOWN_ONLY = ConfigDict(alias_generator=_alias, extra="forbid", ser_json_timedelta="float")
+KNOWN_ONLY = ConfigDict(alias_generator=key_of, extra="forbid", ser_json_timedelta="float")
 """All keys are checked; those that are not known here are then put aside, and none is ignored."""
 # For a tuple alone pydantic takes no configuration.
 STEPS: TypeAdapter[Any] = TypeAdapter(tuple[StepObject, ...] | None, config=KNOWN_ONLY)

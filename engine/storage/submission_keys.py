@@ -30,6 +30,7 @@ class Binding:
     """What an `Idempotency-Key` stands for: the message that was made when it was first used."""
 
     order_id: str
+    """The order that was made."""
     fingerprint: str = ""
     """A digest of what the client sent."""
     offer: Mapping[str, Any] = field(default_factory=dict)

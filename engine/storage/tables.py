@@ -143,6 +143,10 @@ class RowMapper(Generic[Made]):
     def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
         defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
         known = {name: names.get(name, to_pascal(name)) for name in defaults}
+        self.kind = kind
+        """The record."""
+        self.names: Mapping[str, str] = known
+        """The column of each field."""
         self._texts = {known[name] for name in texts}
         """The columns that hold JSON."""
         self._needed = {

@@ -36,7 +36,7 @@ TEMPLATES = {
     "url-with-query": (
         "the address has a query or a fragment, so no path can be appended to it; remove the part "
         "from ? or # on. If the service wants a key, declare the key: "
-        "docs/services.md#a-service-as-it-is"
+        "docs/reference/agents.md#a-service-as-it-is"
     ),
     "channel-invalid": (
         "use an address that begins with {start}, or a reference to a Key Vault: "

@@ -236,7 +236,7 @@ class AlertService:
         return CauseList(causes=grouped, continuation=continuation)
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
-        """Take alerts upon yourself; the first operator who does stays."""
+        """Acknowledge alerts; the first operator who does so keeps them."""
         word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
         keys = list(dict.fromkeys(request.alerts))
         outcomes = await run_all(self.alert_log.acknowledge(key, word) for key in keys)

@@ -114,7 +114,7 @@ class CopyService:
         return CopyPage(lines=list(map(_shown, lines)), continuation=following or None)
 
     async def restore(self, copy: str, request: RestoreRequest) -> RestoredLines:
-        """Put lines of a copy into the store, which has to be empty before the first of them.
+        """Put lines of a copy into the store, which must be empty before the first one.
 
         It can be called again with the same lines: what is there stays as it is. Raises
         `InvalidError`, `RefusedError` and `UnavailableError`.
@@ -132,7 +132,7 @@ class CopyService:
         )
 
     async def end(self, copy: str, request: OperatorRequest) -> EndOfRestoring:
-        """Say that all of a copy is restored; from then on the store takes no further lines."""
+        """End the restore of a copy; from then on the store takes no further lines."""
         _check(copy)
         await self.copies.end(copy)
         log.info("operators.restoring_ended", extra={"operator": request.operator, "copy": copy})

@@ -96,7 +96,7 @@ class ExternalEventService:
     """Makes new callback URLs; None where there are none."""
 
     async def record(self, order_id: str, step: str, request: EventRequest) -> EventReceipt:
-        """Complete or refuse a step of an order, for somebody outside (ANS-1, ANS-3).
+        """Complete or refuse an external step of an order (ANS-1, ANS-3).
 
         Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
         `UnavailableError` if only a newer version of the app knows the order's workflow.
@@ -114,7 +114,7 @@ class ExternalEventService:
         return EventReceipt(order_id=order_id, step=step, status="recorded")
 
     async def show(self, order_id: str, step: str) -> QuestionView:
-        """Show what a step asks of somebody outside, without personal data (ANS-5).
+        """Show the question of an external step, without personal data (ANS-5).
 
         Raises `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version
         of the app knows the order's workflow.
@@ -144,7 +144,7 @@ class ExternalEventService:
         return replace(order, submitted=replace(order.submitted, payload=payload), steps=steps)
 
     async def extend_deadline(self, order_id: str, step: str, request: ExtendRequest) -> Acted:
-        """Wait longer for an external event, or shorter (ANS-7).
+        """Move the time by which an external event is due (ANS-7).
 
         Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
         """
@@ -158,7 +158,7 @@ class ExternalEventService:
         return Acted(order_id=order_id, status="extended")
 
     async def remind(self, order_id: str, step: str, request: OperatorRequest) -> Acted:
-        """Remind of an external event now; its deadline stays (ANS-7).
+        """Send the request for an external event again; its deadline stays (ANS-7).
 
         Raises `RefusedError` and `UnknownOrderError`.
         """

@@ -38,7 +38,7 @@ class HealthService:
     _running: dict[str, asyncio.Task[object]] = field(default_factory=dict)
 
     async def report(self) -> Health | Unhealthy:
-        """Say whether the app can work, and which dependency is away."""
+        """Report whether the app can work, and which dependency is unavailable."""
         found = await asyncio.gather(*map(self._ask, self.checks))
         words = dict(zip(self.checks, found, strict=True))
         if all(word == "available" for word in words.values()):

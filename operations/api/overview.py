@@ -128,7 +128,10 @@ class OverviewService:
     clock: Clock
 
     async def look(self, reading: Reading = SHARED) -> Overview:
-        """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
+        """Show the numbers of orders, messages and agents.
+
+        Raises `UnavailableError`, alone or in a group.
+        """
         pending = await (
             self.outbox_reader.read() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
         )
@@ -154,7 +157,7 @@ class OverviewService:
         )
 
     async def follow(self, request: FollowRequest) -> Followed:
-        """Tell what became of some orders that were acted on.
+        """Show the state of orders after an action on them.
 
         They are read after the call came, and so after the action: an order that is in `Error` then
         has failed since. Raises `UnavailableError`, alone or in a group.

@@ -105,7 +105,7 @@ class PoisonService:
     bus_queues: Sequence[str]
 
     async def list(self, page: PoisonPage) -> PoisonList:
-        """List the messages that nobody could read, with their reasons, oldest first."""
+        """List the poison messages with their reasons, oldest first."""
         found = await run_all(
             self.poison.page(queue, page.limit + 1, page.continuation or "")
             for queue in await self._queues()
@@ -159,7 +159,7 @@ class PoisonService:
         return await self.poison.get(queue, message_id)
 
     async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
-        """Remove a message for good; raises `UnknownMessageError`."""
+        """Remove a poison message; raises `UnknownMessageError`."""
         await self._kept(queue, message_id)
         # Logged first: a removal whose answer is lost may have succeeded.
         _log("dropped", queue, message_id, request)

@@ -223,7 +223,7 @@ class RetentionService:
         return any(_is_of(step, workflow, email) for step in order.steps)
 
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
-        """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.
+        """Erase the personal data of an order; raises `RefusedError` or `UnknownOrderError`.
 
         Poison messages that name the order are removed first, even if there is no such order.
         """

@@ -182,7 +182,7 @@ class OperatorService:
         return views.order_view(order, self.payload, history, self.clock())
 
     async def explain(self, order_id: str) -> Explanation:
-        """Say why an order is where it is, who acts next and when.
+        """Explain why an order is where it is, who acts next and when.
 
         Raises `UnknownOrderError` (OPR-2).
         """
@@ -213,7 +213,7 @@ class OperatorService:
         return Acted(order_id=order_id, status=text(f"action.{action.name}.done"))
 
     async def reveal(self, order_id: str, request: OperatorRequest) -> Revealed:
-        """Show who the customer is; the history keeps first who looked, and why (OPR-1).
+        """Show the personal data of an order, after the history has who looked and why (OPR-1).
 
         Raises `RefusedError` if there is nothing to show, or `UnknownOrderError`.
         """

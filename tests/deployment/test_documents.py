@@ -38,7 +38,7 @@ DEPLOY, PARAMETERS, RESOURCES, RUNBOOKS, SECURITY, COST, SCALE, DISASTER = (
         *("security", "cost", "scale", "disaster-recovery"),
     )
 )
-EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
+EMBEDDED = (ROOT / "docs/reference/embedded-host.md").read_text()
 MECHANISMS = (ROOT / "docs/explanation/mechanisms.md").read_text()
 ALTERNATIVES = (ROOT / "docs/explanation/alternatives.md").read_text()
 HOST = json.loads((ROOT / "host.json").read_text())

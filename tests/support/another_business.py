@@ -1,4 +1,4 @@
-"""Copies of the repository in which another business is deployed, as `docs/your-own-workflow.md` says."""
+"""Copies of the repository in which another business is deployed, as `docs/reference/workflow.md` says."""
 
 import os
 import re

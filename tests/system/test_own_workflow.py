@@ -1,7 +1,6 @@
-"""A second business: the page that makes it, `docs/your-own-workflow.md`, followed to the letter."""
+"""A second business on the whole system: `samples/claims`, of which `docs/reference/workflow.md` shows parts."""
 
 import re
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -9,15 +8,13 @@ import pytest
 
 from functions_alone.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
-from tests.support.another_business import copy_of_tree
 from tests.support.failing import ended
 from tests.support.interfaces import CommandLine
-from tests.support.reading import follow, steps
 from tests.support.stacks import running
 from tests.support.submitting import new_order_id
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = ROOT / "docs/your-own-workflow.md"
+PAGE = ROOT / "docs/reference/workflow.md"
 PLACE = "samples/claims"
 SHOWN = re.compile(
     r"`(?P<file>[\w/]+\.py)`[^\n]*:$|^```python\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
@@ -44,16 +41,6 @@ async def claims(tmp_path_factory):
         yield stack_and_client
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of the repository, in which the page may be followed."""
-    return copy_of_tree(tmp_path_factory.mktemp("copy") / "tree")
-
-
-def contents(folder, which):
-    return {path.name: path.read_bytes() for path in folder.glob(which) if path.is_file()}
-
-
 def shown():
     """Yield each paragraph of code that the page shows, with the file that it names before."""
     file = None
@@ -73,19 +60,6 @@ def test_what_the_page_shows_is_in_the_files_that_it_names():
     }
     for file, part in parts:
         assert f"\n{part}\n" in (ROOT / file).read_text(), f"{file} has no\n{part}"
-
-
-@pytest.mark.soak
-async def test_the_page_leads_to_a_running_business(claims, copy):
-    """Its commands say what it shows: checks, unit tests, and two claims."""
-    stack, _ = claims
-    assert len(list(steps(PAGE))) > 10
-    assert not (copy / "insurance").exists()
-    assert contents(copy / PLACE, "*.py") == contents(ROOT / PLACE, "*.py")
-    ports = {name.upper(): str(port) for name, port in asdict(stack.ports).items()}
-    cache = {"MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
-    await follow(PAGE, stack.ports.http_port, cwd=copy, env=ports | cache)
-    assert contents(copy / PLACE, "*") == contents(ROOT / PLACE, "*")
 
 
 async def actions(client, order_id):

@@ -33,7 +33,7 @@ from engine.domain.table import (
 from functions_alone.faults import StackFault, text_of
 
 COMMAND = "make diagrams ARGS=--write"
-OVERVIEW, DETAILS = "docs/architecture.md", "docs/step-states.md"
+OVERVIEW, DETAILS = "docs/architecture.md", "docs/reference/states.md"
 Arrow = tuple[str, str, str]
 """The state before, the state after, and the event."""
 
@@ -45,6 +45,7 @@ _FAILED_UNDO = 'state "Failed" as undoFailed'
 def sections() -> Mapping[tuple[str, str], str]:
     """Return the text that stands in each page under each name."""
     details = {
+        "order": _mermaid(_order()),
         "states": _states(),
         "forward": _mermaid(_core(is_undo=False)),
         "undo": _mermaid(_core(is_undo=True)),

@@ -56,21 +56,23 @@ class ChannelSettings(BaseSettings):
     mail_endpoint: (
         Annotated[str, Field(pattern=r"^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?$")] | None
     ) = Field(None, alias="MAIL_ENDPOINT")
-    """The communication service; the app's identity shows who sends."""
+    """The address of the communication service; the app's identity may send with it."""
     mail_sender: str | None = Field(None, alias="MAIL_SENDER")
+    """The sender of mail from the communication service."""
     alert_recipients: SecretStr | None = Field(None, alias="ALERT_RECIPIENTS")
     """The addresses to which both mail channels send, with commas between them."""
     teams_webhook_url: SecretStr | None = Field(None, alias="TEAMS_WEBHOOK_URL")
-    """The address of a Teams workflow: whoever has it can post."""
+    """The address of a Teams workflow: everybody who has it can post."""
     slack_webhook_url: SecretStr | None = Field(None, alias="SLACK_WEBHOOK_URL")
-    """The address of an incoming webhook: whoever has it can post."""
+    """The address of an incoming webhook: everybody who has it can post."""
     smtp_url: SecretStr | None = Field(None, alias="SMTP_URL")
-    """A mail server with user and password, as `smtp_server` reads it."""
+    """The address of a mail server with user and password."""
     smtp_sender: str | None = Field(None, alias="SMTP_SENDER")
+    """The sender of mail over this mail server."""
     alert_rules: Annotated[list[ChannelRule], NoDecode, BeforeValidator(_decoded)] = Field(
         default_factory=list, alias="ALERT_RULES"
     )
-    """The rules that choose channels; without any, what needs an action goes to all."""
+    """Rules that choose channels. Without rules, each alert that needs an action goes to all."""
     alert_interval_seconds: Annotated[float, Field(gt=0, le=DAY_SECONDS)] = Field(
         600, alias="ALERT_INTERVAL_SECONDS"
     )

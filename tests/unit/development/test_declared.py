@@ -276,7 +276,9 @@ DOCUMENTED = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
 
 def test_every_business_that_a_page_starts_is_one():
     """A reader copies these lines; a guide makes its own business before."""
-    pages = {*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/*/*.md")} - {*GUIDES}
+    pages = {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/*/*.md")} - {
+        *GUIDES
+    }
     names = {name for page in pages for name in DOCUMENTED.findall(page.read_text())}
     assert len(names) > 1
     assert all(named(name).agents for name in names)

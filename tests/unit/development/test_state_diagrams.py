@@ -44,7 +44,7 @@ def test_every_change_of_state_is_an_arrow_of_the_exact_diagrams():
 def test_the_command_finds_and_writes_what_is_not_drawn(tmp_path, monkeypatch):
     """It exits with 1 until the documents are written, and leaves the rest of them as it is."""
     monkeypatch.setattr(state_diagrams, "ROOT", tmp_path)
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/reference").mkdir(parents=True)
     for place in PLACES:
         outdated = (ROOT / place).read_text().replace("Running: start", "Running: begin")
         (tmp_path / place).write_text(outdated)

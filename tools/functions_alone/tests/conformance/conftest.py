@@ -1,4 +1,4 @@
-"""The namespace under test: the local broker, or the one that SERVICEBUS_CONNECTION names (docs/embedded-host.md)."""
+"""The namespace under test: the local broker, or the one that SERVICEBUS_CONNECTION names (docs/reference/embedded-host.md)."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
