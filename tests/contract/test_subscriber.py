@@ -32,7 +32,7 @@ WAITING = replace(
         "orders": ["b00-1", "b00-2"],
     },
 )
-"""What a condition tells: docs/operations/operate.md, "Events for other subscribers"."""
+"""The data of a condition, as docs/reference/events.md lists them."""
 
 
 @pytest.fixture
