@@ -1,4 +1,8 @@
-"""Commands for authors: `python -m engine.workflow new car-rental`, `… draw …`."""
+"""Commands for authors of a business.
+
+`python -m engine.workflow new car-rental` makes a new business.
+`python -m engine.workflow draw rental.business:RENTAL` draws its workflows.
+"""
 
 import sys
 from importlib import import_module
@@ -23,7 +27,7 @@ deploy it   make declared ARGS="--deploy {business}"
 
 @click.group()
 def main() -> None:
-    """Help authors of workflows."""
+    """Commands for authors of workflows."""
 
 
 @main.command()
@@ -38,7 +42,7 @@ def draw(business: str) -> None:
 @main.command()
 @click.argument("name")
 def new(name: str) -> None:
-    """Make a business to begin with: NAME, such as car-rental, is that of its workflow."""
+    """Make the folder of a new business NAME, such as car-rental."""
     try:
         names = create(name)
     except NewBusinessError as error:
