@@ -1,1 +1,1 @@
-"""A business to begin with: `python -m engine.workflow new` copies it."""
+"""A business to start from. `python -m engine.workflow new` copies it."""

@@ -1,4 +1,4 @@
-"""What an order holds, the services that carry it out, and its two steps, each with its undo."""
+"""The payload of an order, the services that carry it out, and two steps, each with its undo."""
 
 from engine.workflow import (
     UNDO,
@@ -17,14 +17,14 @@ from engine.workflow import (
 
 
 class Buyer(Model):
-    """Who ordered."""
+    """The customer."""
 
     name: Personal[Name]
     email: Owner[Text]
 
 
 class Booking(Model):
-    """What is ordered, and by whom."""
+    """The payload of an order."""
 
     customer: Buyer
     item: Text
@@ -34,13 +34,13 @@ class Booking(Model):
 
 
 class ReservationRequest(Model):
-    """What is to be reserved."""
+    """The request for a reservation."""
 
     item: str
 
 
 class Reservation(Model):
-    """The answer: the service's own name for what it did."""
+    """The answer of a service: its own reference for what it did."""
 
     reference: str | None = None
 
