@@ -16,8 +16,6 @@ from operations.cli.terminal import printable, show
 @WATCH
 @click.pass_obj
 def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
-    """Show the numbers of orders, messages, agents and sweeps."""
-
     def draw() -> tuple[Json, str]:
         answer = api.get("overview", fresh="true")
         return answer, formatting.overview_text(answer)
@@ -30,7 +28,6 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 @signed
 @click.pass_obj
 def run(api: Api, /, *, name: str, **body: str) -> None:
-    """Run the work of a timer once."""
     ran = api.post("run", name, body=body)
     click.echo(text("cli.ran", run=printable(ran["run"]), seconds=ran["seconds"]))
 
@@ -45,7 +42,6 @@ def run(api: Api, /, *, name: str, **body: str) -> None:
 )
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
-    """Check a deployment."""
     Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
 
 
