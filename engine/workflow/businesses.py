@@ -39,7 +39,7 @@ def application(
 
     Raises `DeclarationError` with all faults.
 
-        RENTAL = application(rental, agents=[cars, payments], sample=Rental(car="compact"))
+        RENTAL = application(rental, agents=[cars], sample=Rental(car="compact"))
     """
     if not workflows:
         raise DeclarationError([Fault(FaultCode.NO_WORKFLOW)])

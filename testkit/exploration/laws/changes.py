@@ -1,4 +1,4 @@
-"""What a change of an order may do, and what it must tell."""
+"""Laws about what a change of an order may do, and must record."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ from testkit.exploration.world import World
 
 @law("SCH-2", "SUP-4", at=WRITE)
 def written_over_the_version_that_was_read(world: World, transition: Transition) -> None:
-    """No order is written over a recorded one, and no change over another one."""
+    """No write replaces an order or a version that its writer has not read."""
     stored = world.order()
     if transition.before is None or stored is None:
         demand(stored is None, "an order was written over a recorded one")
@@ -56,7 +56,7 @@ def written_over_the_version_that_was_read(world: World, transition: Transition)
 
 @law("SCH-12", at=COMMIT)
 def nothing_begun_after_a_failure(_: World, transition: Transition) -> None:
-    """Once a step has failed, no other step is begun."""
+    """After a step has failed, no other step starts."""
     being_done = [
         *transition.after.in_state(Running),
         *transition.after.in_state(AwaitingExternalEvent),
@@ -70,7 +70,7 @@ def nothing_begun_after_a_failure(_: World, transition: Transition) -> None:
 
 @law("SCH-9", at=COMMIT)
 def nothing_done_again(_: World, transition: Transition) -> None:
-    """What is completed is only ever undone."""
+    """A completed step is never done again. It can only be undone."""
     open_now = {step.name for step in transition.after.steps if isinstance(step.state, OPEN)}
     again = names_of(transition.before.in_state(Completed)) & open_now
     demand(not again, f"{again} completed, and to be done again (SCH-9)")
@@ -78,7 +78,7 @@ def nothing_done_again(_: World, transition: Transition) -> None:
 
 @law("FLT-12", at=COMMIT)
 def by_one_who_knows_it(world: World, transition: Transition) -> None:
-    """A scheduler leaves alone what is newer than it knows: workflows, and providers."""
+    """A scheduler does not change orders with workflows or providers newer than it knows."""
     role, _, slot = transition.entry.actor.partition("/")
     if role != "scheduler":
         return
@@ -98,7 +98,7 @@ def _is_newer(order: OrderAggregate, known: Workflows) -> bool:
 
 @law("SCH-8", "SUB-8", at=COMMIT)
 def out_of_error_by_people(_: World, transition: Transition) -> None:
-    """What has failed stays so until an operator acts, or the customer cancels it."""
+    """A failed order stays failed until an operator acts, or its customer cancels it."""
     actor = transition.entry.actor
     by_people = actor.startswith("operator/") or actor == CUSTOMER
     demand(by_people or not leaves_error(transition), f"{actor} took the order out of Error")
@@ -106,7 +106,7 @@ def out_of_error_by_people(_: World, transition: Transition) -> None:
 
 @law("SCH-2", at=COMMIT)
 def comes_to_something(_: World, transition: Transition) -> None:
-    """A claim begins something, or ends it; else it would write nothing."""
+    """A claim starts something or ends the order."""
     if transition.entry.event in {"claimed", "step-started"}:
         ran = transition.before.in_state(UnderWay)
         begun = [step for step in transition.after.in_state(UnderWay) if step not in ran]
@@ -115,7 +115,7 @@ def comes_to_something(_: World, transition: Transition) -> None:
 
 @law("OPR-1", at=COMMIT)
 def tells_what_changed(_: World, transition: Transition) -> None:
-    """The history tells of each attempt that begins, each step done or undone, and each end."""
+    """The history records each attempt that starts, each step done or undone, and each end."""
     before, after = transition.before, transition.after
     running = after.in_state(UnderWay)
     begun = {step.name for step in running if attempts_begun(transition, step.name) > 0}
@@ -140,7 +140,7 @@ def tells_what_changed(_: World, transition: Transition) -> None:
 
 
 def _newly(state: type[State], transition: Transition) -> list[Step]:
-    """The steps that came into the state."""
+    """Return the steps that have just reached the state."""
     was = names_of(transition.before.in_state(state))
     return [step for step in transition.after.in_state(state) if step.name not in was]
 
@@ -151,10 +151,7 @@ def _end_of(order: OrderAggregate) -> str:
 
 @law("SCH-11", at=COMMIT)
 def keeps_its_place(world: World, transition: Transition) -> None:
-    """An order goes to the end of its queue when something has come of it.
-
-    So it does when somebody has acted on it.
-    """
+    """An order goes to the end of its queue only after progress, or after an operator's action."""
     before, after, now = transition.before, transition.after, transition.entry.at
     settled = _settled(before) != _settled(after)
     turned = before.direction is not after.direction
@@ -176,7 +173,7 @@ def _settled(order: OrderAggregate) -> set[str]:
 
 @law("SUP-6", at=DECISION)
 def supervisor_undoes_nothing(_: World, handler: Handler, transition: Transition) -> None:
-    """A supervisor undoes no order: it leaves that to a scheduler."""
+    """A supervisor undoes no order. It leaves this to a scheduler."""
     if handler.job.kind != "sweep" or transition.before is None:
         return
     was, now = transition.before.direction, transition.after.direction
@@ -190,9 +187,9 @@ def supervisor_undoes_nothing(_: World, handler: Handler, transition: Transition
 
 @law("SUP-5", at=READ)
 def sweeps_with_the_lease(world: World, handler: Handler, effect: PortCall) -> None:
-    """A supervisor that sweeps has the lease at each page that it reads.
+    """A supervisor has the lease when it reads a page of overdue orders.
 
-    It is no fence for what follows.
+    The lease does not protect later writes.
     """
     if handler.job.kind == "sweep" and effect.name == "work_items":
         held = world.lease is not None and world.lease[0] == handler.slot

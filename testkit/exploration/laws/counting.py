@@ -1,4 +1,4 @@
-"""How failures are counted, and what is undone for them."""
+"""Laws about the counting of failures, and about the undos that follow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +41,7 @@ from testkit.exploration.world import World
 
 @law("SUP-3", at=COMMIT)
 def failures_counted_once(_: World, transition: Transition) -> None:
-    """What expires at the same time counts once, until the order begins afresh."""
+    """Steps that expire at the same time count as one failure, until an action resets the count."""
     before, after = transition.before.failures, transition.after.failures
     if transition.entry.event in {"resubmitted", "skipped", "retried-with-new-key", "settled"}:
         demand(after == 0, f"FailureCount {after} of an order that was {transition.entry.event}")
@@ -52,9 +52,9 @@ def failures_counted_once(_: World, transition: Transition) -> None:
 
 @law("SUP-3", "SUP-4", at=COMMIT)
 def counted_by_the_rules(_: World, transition: Transition) -> None:
-    """Each expiry of a step counts once, until it begins afresh; so does each that was spared.
+    """Each expiry of a step counts once, until an action resets the count.
 
-    A full count makes it rest, or fail.
+    So does each spared attempt. At the threshold, the step gets a cooldown or fails.
     """
     for step in transition.after.steps:
         _is_counted_by_the_rules(transition, step)
@@ -92,15 +92,15 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
 
 
 def _is_spared(transition: Transition, step: Step) -> bool:
-    """Whether the history says that an attempt is not charged, since its agent is overloaded."""
+    """Whether the history says that an attempt was spared because its agent was overloaded."""
     expired = [event for event in transition.entry.events if isinstance(event, AttemptExpired)]
     return any(event.step == step.name and event.is_overloaded for event in expired)
 
 
 def _goes_on_anew(transition: Transition, before: Step) -> bool:
-    """Whether an order goes on from Error with a step that has not failed, as if it were new.
+    """Whether an order continues from Error with a step that has not failed, as if it were new.
 
-    It was awaited from outside before (SCH-12), or the deadline has interrupted it (SCH-17).
+    The step waited for an external event (SCH-12), or the deadline interrupted it (SCH-17).
     """
     interrupts = transition.entry.event == "resubmitted" and is_late(transition.before)
     is_interrupted = interrupts and not isinstance(before.state, Deferred)
@@ -110,7 +110,7 @@ def _goes_on_anew(transition: Transition, before: Step) -> bool:
 
 @law("SUP-3", "UND-2", at=COMMIT)
 def in_doubt_once_expired(_: World, transition: Transition) -> None:
-    """An attempt at a service that expires leaves its step in doubt, whether or not it counts."""
+    """A step is in doubt after its attempt at a service expired, whether or not it counts."""
     for before in transition.before.in_state(AtWork):
         after = transition.after.step(before.name)
         demand(
@@ -121,10 +121,10 @@ def in_doubt_once_expired(_: World, transition: Transition) -> None:
 
 @law("SUP-3", "AGT-8", at=DECISION)
 def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None:
-    """An attempt is charged if, and only if, an agent has begun it, and of a first one has a fault.
+    """An attempt counts exactly if an agent has begun it. A first attempt also needs a fault.
 
-    The reply to a first attempt may still wait for a scheduler. The first few are not charged that
-    time out while the agent's calls do so for several orders.
+    The reply to a first attempt may still wait for a scheduler. The first few attempts that time
+    out are spared if the agent's calls time out for several orders.
     """
     if handler.job.kind != "sweep" or transition.before is None:
         return
@@ -151,13 +151,13 @@ def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None
 
 
 MOST_SPARED = 3
-"""How many attempts at a step are spared, until it begins afresh."""
+"""How many attempts of a step are spared until an action resets the count."""
 CROWD = 3
-"""For how many orders, at the least, calls have to time out for that."""
+"""The least number of orders whose calls time out on an overloaded agent."""
 
 
 def _may_be_spared(order_id: str, step: Step, reports: Sequence[AgentHealth]) -> bool:
-    """Whether the attempt timed out, and those of other orders at about the same time."""
+    """Whether the attempt timed out, together with attempts of other orders."""
     timed_out = {
         request: at
         for row in reports
@@ -173,9 +173,9 @@ def _may_be_spared(order_id: str, step: Step, reports: Sequence[AgentHealth]) ->
 
 @law("SUP-3", at=DECISION)
 def undone_for_its_own_fault(_: World, handler: Handler, transition: Transition) -> None:
-    """Only a fault of a step's own service requests the undo, and does.
+    """A fault of a step's own service requests its undo. Other faults do not.
 
-    What a gateway turned away is for an operator, whatever becomes of other requests.
+    An operator handles requests that a gateway rejected, whatever happens to other requests.
     """
     if handler.job.kind != "sweep" or transition.before is None:
         return

@@ -1,4 +1,4 @@
-"""The deadline of an order: when it is, and what follows when it passes (SCH-17, ALR-6)."""
+"""Laws about the deadline of an order and its consequences (SCH-17, ALR-6)."""
 
 from engine.alerts import events as alerts
 from engine.decisions.transitions import Transition
@@ -16,7 +16,7 @@ from testkit.exploration.world import World
 
 @law("SCH-17", at=RECORDS)
 def due_as_submitted(world: World, order: OrderAggregate) -> None:
-    """The deadline counts from the submission, or from the time for which the order was placed."""
+    """The deadline counts from the submission, or from the start time that the order names."""
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
     if workflow is None or workflow.within is None:
         return
@@ -29,7 +29,7 @@ def due_as_submitted(world: World, order: OrderAggregate) -> None:
 
 @law("SCH-17", at=COMMIT)
 def nothing_begun_when_late(_: World, transition: Transition) -> None:
-    """At its deadline and after it an order begins nothing, unless it continues without one."""
+    """After its deadline an order starts nothing, unless it continues with an alert."""
     deadline = transition.before.deadline
     if deadline is None or deadline.when_late is WhenLate.ALERT:
         return
@@ -42,7 +42,7 @@ def nothing_begun_when_late(_: World, transition: Transition) -> None:
 
 @law("SCH-17", "ALR-6", at=RECORDS)
 def noticed_once(world: World, order: OrderAggregate) -> None:
-    """Each deadline is announced once, and noticed once, at its time."""
+    """Each deadline is announced once and noticed once, at its time."""
     deadline = order.deadline
     if deadline is None:
         return
@@ -65,7 +65,7 @@ def noticed_once(world: World, order: OrderAggregate) -> None:
 
 @law("ALR-6", at=COMMIT)
 def operators_are_warned(_: World, transition: Transition) -> None:
-    """Operators get an event for each warning, and for a late order that continues."""
+    """Operators get an event for each warning, and for each late order that continues."""
     events = transition.entry.events
     only_alerts = [
         e for e in events if isinstance(e, DeadlinePassed) and e.when_late is WhenLate.ALERT
@@ -79,7 +79,7 @@ def operators_are_warned(_: World, transition: Transition) -> None:
 
 @law("SCH-17", "UND-6", at=COMMIT)
 def ends_by_its_rule(_: World, transition: Transition) -> None:
-    """A late order whose steps have not failed is undone or stops, as its rule says."""
+    """A late order without failed steps is undone or stops, as its rule says."""
     after = transition.after
     deadline, has_failed = after.deadline, transition.before.has_any(Failed)
     asked = [e for e in transition.entry.events if isinstance(e, UndoRequested) and not e.step]

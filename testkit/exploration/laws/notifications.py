@@ -1,6 +1,6 @@
-"""What operators and senders have to be told of an order (ALR-1 to ALR-3).
+"""Laws about alerts and notifications of an order (ALR-1 to ALR-3).
 
-It is read off its records and its history.
+The expected ones are derived from its records and its history.
 """
 
 import json
@@ -33,17 +33,17 @@ END_NOTIFICATIONS = {
 }
 
 OF_ENDS = (ORDER_FAILED, ORDER_UNDONE)
-"""The types of the events that tell operators of an end; others tell of what is no end."""
+"""The types of the events about an order's end."""
 
 FAILED = Failed | UndoFailed | NothingToUndo
-"""The states of a step that has no more attempts, forward or back."""
+"""The states of a step without further attempts, to do or to undo it."""
 
 Notification = tuple[str, str | None]
-"""An event, and the step that it is about."""
+"""An event with the step that it is about."""
 
 
 def stands(step: Step) -> bool:
-    """Whether the step may have had an effect that was not taken back, and could be."""
+    """Whether the step may have an effect that was not undone and could be."""
     to_be_undone = isinstance(step.state, Completed | UndoPending | Undoing)
     in_doubt = isinstance(step.effect, Doubt) and step.effect.unanswered
     doubtful = isinstance(step.state, FAILED) and (in_doubt or step.result is not None)
@@ -52,7 +52,7 @@ def stands(step: Step) -> bool:
 
 @law("ALR-1", at=STATE)
 def alerted_once(world: World, _: OrderAggregate) -> None:
-    """There is one alert for each time that the order ended in `Error`: sent, or in the outbox."""
+    """There is one alert for each end of the order in `Error`, sent or in the outbox."""
     if world.restored:  # of alerts there is no copy
         return
     failed = [
@@ -66,7 +66,7 @@ def alerted_once(world: World, _: OrderAggregate) -> None:
 
 @law("ALR-1", at=COMMIT)
 def alerts_say_what_is(_: World, transition: Transition) -> None:
-    """The alert about an end in `Error` says what stands and what operators can do."""
+    """The alert about an end in `Error` says what stands, and what operators can do."""
     before, after = transition.before, transition.after
     of_ends = [event for event in alerts.of(after, transition.entry) if event.type in OF_ENDS]
     alert, *more = of_ends or [None]
@@ -107,7 +107,7 @@ def _says_what_is(
 
 
 def _names_the_cause(order: OrderAggregate, entry: HistoryEntry, alert: OperatorEvent) -> None:
-    """Check which step is named: one that has failed, with its own reason; none if none has."""
+    """Check the step that the alert names: one that failed with this reason, or none."""
     cause = order.step(alert.data["step"])
     if cause is None:
         blamed = [step.name for step in order.steps if _failed_for(step, alert.data["reason"])]
@@ -130,7 +130,7 @@ def _failed_for(step: Step, reason: Mapping[str, Any]) -> bool:
 
 @law("ALR-1", at=PUBLISHED)
 def published_as_written(world: World, events: Sequence[OperatorEvent]) -> None:
-    """What goes to Event Grid is what was written with the transitions."""
+    """The events published to Event Grid are those written with the transitions."""
     written = {
         row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS
     }
@@ -143,7 +143,7 @@ def published_as_written(world: World, events: Sequence[OperatorEvent]) -> None:
 
 @law("ALR-2", at=STATE)
 def notified_once_in_order(world: World, _: OrderAggregate) -> None:
-    """The sender gets a notice of each thing that happened, once and in order."""
+    """The sender gets one notification for each event of the order, in sequence."""
     if world.restored:  # of notices there is no copy
         return
     if not world.order().reply_to:
@@ -168,10 +168,7 @@ def notified_once_in_order(world: World, _: OrderAggregate) -> None:
 
 
 def _happened(world: World) -> list[Notification]:
-    """What there is to tell the sender, by the history.
-
-    What is done once an order goes back is undone.
-    """
+    """Return the notifications that the sender should get, by the history."""
     happened: list[Notification] = []
     turned_back = False
     for entry in (entry for entry in world.history() if entry.change_id):
@@ -195,5 +192,5 @@ def _happened(world: World) -> list[Notification]:
 
 
 def unsent(world: World) -> list[IndexRow]:
-    """What waits in the outbox."""
+    """Return the rows in the outbox."""
     return [row for key, row in world.work_items().items() if key.startswith(WorkItemKind.OUTBOX)]

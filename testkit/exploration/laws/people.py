@@ -1,4 +1,4 @@
-"""What operators, customers and people outside may do, and find done."""
+"""Laws about the acts of operators, customers and people outside."""
 
 from datetime import timedelta
 from typing import Any
@@ -41,12 +41,12 @@ EVENTS_OF = {
     CUSTOMER_CANCEL: {"cancelled"},
     ERASE: {"erased"},
 }
-"""What the history says of what operators and customers do."""
+"""The history events of each act of operators and customers."""
 
 
 @law("OPR-7", at=COMMIT)
 def nothing_begun_while_it_is_held(_: World, transition: Transition) -> None:
-    """What runs while an order is held ran before."""
+    """No attempt starts while an order is on hold."""
     begun = [step.name for step in transition.after.steps if attempts_begun(transition, step.name)]
     demand(
         not (begun and transition.before.hold),
@@ -56,7 +56,7 @@ def nothing_begun_while_it_is_held(_: World, transition: Transition) -> None:
 
 @law("OPR-7", at=COMMIT)
 def deadlines_move_by_the_time_held(_: World, transition: Transition) -> None:
-    """What is awaited has the time that it had when the order was held, and counts none."""
+    """The deadline of an external event moves by the time on hold, in which no failure counts."""
     hold = transition.before.hold
     if hold is None:
         return
@@ -87,7 +87,7 @@ def nothing_sent_to_a_paused_agent(_: World, handler: Handler, transition: Trans
 
 @law("SUB-8", at=COMMIT)
 def cancelled_in_time(world: World, transition: Transition) -> None:
-    """A customer cancels until the step begins that the endpoint names."""
+    """A customer can cancel until the step starts that the endpoint names."""
     if transition.entry.actor != CUSTOMER:
         return
     until = world.deployed.endpoint_of(transition.before.workflow).cancel_until
@@ -97,7 +97,7 @@ def cancelled_in_time(world: World, transition: Transition) -> None:
 
 @law("ANS-2", "ANS-4", at=COMMIT)
 def answered_in_its_time(_: World, transition: Transition) -> None:
-    """An answer counts, early or late, until somebody has given up, and never later."""
+    """An answer counts, early or late, until the step was given up, and not afterwards."""
     for step in transition.before.steps:
         _is_answered_in_its_time(transition, step)
 
@@ -119,7 +119,7 @@ def _is_answered_in_its_time(transition: Transition, before: Step) -> None:
 
 @law("OPR-6", "ANS-3", at=ACTED)
 def reported_actions_are_recorded(world: World, handler: Handler) -> None:
-    """What somebody was told that it is done stands in the state."""
+    """An act that was reported as done is recorded in the state."""
     if handler.job.kind in (*SAYS, *CALLS_BACK):
         _is_recorded(world, handler)
         return
@@ -132,7 +132,7 @@ def reported_actions_are_recorded(world: World, handler: Handler) -> None:
 
 
 def _is_recorded(world: World, handler: Handler) -> None:
-    """Check that an answer that was called recorded is in the history (ANS-3)."""
+    """Check that an answer that was reported as recorded is in the history (ANS-3)."""
     step = world.order().step(handler.job.step)
     recorded_events: Any = ExternalEventRecorded | StepFailed | EarlyRefusalRecorded
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
@@ -146,9 +146,9 @@ def _is_recorded(world: World, handler: Handler) -> None:
 
 @law("ANS-2", at=ANSWERED)
 def no_valid_callback_is_refused(world: World, handler: Handler, error: Exception | None) -> None:
-    """No answer over a callback URL is refused while the step can still be done.
+    """No answer at a callback URL is refused while the step can still be done.
 
-    A step that begins afresh has another link, and the former one is not valid any more.
+    After a reset, a step has another callback URL, and the former one is invalid.
     """
     order = world.order()
     step = order.step(handler.job.step) if order else None

@@ -1,4 +1,4 @@
-"""What follows from the records of one order."""
+"""Laws about the records of one order."""
 
 from datetime import datetime
 
@@ -48,12 +48,12 @@ from testkit.exploration.world import Sent, World
 
 GIVES_BACK = {"recovered", "requeued", "waits"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
-"""A claim may end the order at once, so these may also come while nobody has it."""
+"""A claim may end the order immediately, so these events may also occur while nobody has it."""
 
 
 @law("SUB-1", at=UNRECORDED)
 def accepted_order_is_not_lost(world: World) -> None:
-    """Its submission is on its way, or kept as poison."""
+    """The submission of an accepted order is on its way, or kept as poison."""
     begun = (handler.job for handler in world.handlers.values())
     on_its_way: tuple[Sent | Job, ...] = (*world.queue, *begun, *world.to_come)
     submitted = [message.body for message in on_its_way if message.kind == "submission"]
@@ -63,7 +63,7 @@ def accepted_order_is_not_lost(world: World) -> None:
 
 @law("OPR-1", at=RECORDS)
 def numbered_without_gaps(world: World, order: OrderAggregate) -> None:
-    """Each version has its history row, and no other row is there."""
+    """Each version has one history row, and there are no other rows."""
     for version in range(1, order.version + 1):
         demand(
             history_key(world.order_id, version) in world.rows, f"version {version} has no history"
@@ -74,9 +74,9 @@ def numbered_without_gaps(world: World, order: OrderAggregate) -> None:
 
 @law("SCH-2", "ANS-1", at=RECORDS)
 def handled_by_one(world: World, order: OrderAggregate) -> None:
-    """Claims and what ends them alternate.
+    """A claim and its end alternate.
 
-    `LockedBy` says who handles the order, and nothing while nobody does.
+    `LockedBy` names the scheduler that handles the order, and is empty if there is none.
     """
     waits = any(step.is_external for step in order.steps)
     held: bool | None = False
@@ -100,7 +100,7 @@ def handled_by_one(world: World, order: OrderAggregate) -> None:
 
 
 def _claims_and_gives_back(entry: HistoryEntry) -> bool:
-    """Whether one claim takes the order, gives up a step, and gives the order back (SUP-9)."""
+    """Whether one claim takes the order, ends a step, and releases the order again (SUP-9)."""
     takes = any(isinstance(event, Claimed) for event in entry.events)
     gives_up = any(
         isinstance(event, CooldownStarted | OptionalStepFailed) for event in entry.events
@@ -114,7 +114,7 @@ def _is_of_people(entry: HistoryEntry) -> bool:
 
 @law("SUP-2", "SUP-3", "SCH-12", at=RECORDS)
 def shown_as_it_is(_: World, order: OrderAggregate) -> None:
-    """State and `CompleteBy` follow from the steps."""
+    """The process state and `CompleteBy` follow from the steps."""
     due, complete_by = order.in_state(UnderWay), order.derived.complete_by
     match order.state:
         case Processing():
@@ -140,7 +140,7 @@ def shown_as_it_is(_: World, order: OrderAggregate) -> None:
 
 
 def _in_time(order: OrderAggregate, complete_by: datetime | None) -> datetime | None:
-    """The time; while a deadline is ahead, it is not later than that (SCH-17)."""
+    """Return the time, but not later than a deadline that is ahead (SCH-17)."""
     is_ahead = next_check(order) is not None
     return min(complete_by, order.deadline.due_by) if complete_by and is_ahead else complete_by
 
@@ -149,7 +149,7 @@ def _in_time(order: OrderAggregate, complete_by: datetime | None) -> datetime | 
 def has_a_way_out(world: World, order: OrderAggregate) -> None:
     """An order in `Error` can be cancelled, unless a step certainly passed its pivot.
 
-    Where only a doubt forbids that, an operator can settle it.
+    If only a doubt prevents this, an operator can settle the step.
     """
     if not isinstance(order.state, InError) or order.is_undo:
         return
@@ -160,7 +160,7 @@ def has_a_way_out(world: World, order: OrderAggregate) -> None:
 
 @law("SUP-4", at=RECORDS)
 def attempts_counted_once(world: World, order: OrderAggregate) -> None:
-    """A single step has as many attempts as its order has claims."""
+    """If an order has a single step, it has as many attempts as the order has claims."""
     if world.restored:  # what was ever tried is not known any more
         return
     claims = 0
@@ -177,7 +177,7 @@ def attempts_counted_once(world: World, order: OrderAggregate) -> None:
 
 @law("SCH-9", "UND-5", at=RECORDS)
 def over_for_good(world: World, _: OrderAggregate) -> None:
-    """What was processed, or undone completely, is never touched again."""
+    """An order that was processed or undone completely never changes again."""
     transitions = [
         world.rows[history_key(world.order_id, number)][1]
         for number in range(1, world.order().version + 1)
@@ -189,9 +189,9 @@ def over_for_good(world: World, _: OrderAggregate) -> None:
 
 @law("SCH-8", "SCH-12", "UND-5", at=RECORDS)
 def ended_as_its_steps_say(world: World, order: OrderAggregate) -> None:
-    """An order has ended as its steps have.
+    """The end of an order follows from its steps.
 
-    No step has failed for which nothing follows.
+    No step has failed without a consequence.
     """
     steps = {step.name: step.state for step in order.steps}
     standing = [step.name for step in order.steps if stands(step)]
@@ -211,7 +211,7 @@ def ended_as_its_steps_say(world: World, order: OrderAggregate) -> None:
 
 @law("SCH-14", at=RECORDS)
 def evaluated_once(world: World, _: OrderAggregate) -> None:
-    """A step that was begun is not called unneeded later."""
+    """A step that has started is not skipped by its condition later."""
     begun: set[str] = set()
     for event in (event for entry in world.history() for event in entry.events):
         begun |= {event.step} if isinstance(event, StepStarted) else set()
@@ -221,7 +221,7 @@ def evaluated_once(world: World, _: OrderAggregate) -> None:
 
 @law("ANS-3", at=RECORDS)
 def answered_once(world: World, _: OrderAggregate) -> None:
-    """An answer from outside completes its step once."""
+    """An external event completes its step once."""
     happened = (event for entry in world.history() for event in entry.events)
     answered = [event.step for event in happened if isinstance(event, ExternalEventRecorded)]
     demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
@@ -229,7 +229,7 @@ def answered_once(world: World, _: OrderAggregate) -> None:
 
 @law("SCH-15", "SUB-9", at=RECORDS)
 def begun_in_time(world: World, order: OrderAggregate) -> None:
-    """No step begins before the time that its workflow says, or its order."""
+    """No step starts before its start time, or before the order's."""
     date = order.submitted.not_before
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
     timed = {step.name: step for step in workflow.steps if step.start_at} if workflow else {}
@@ -252,7 +252,7 @@ def _time_of(order: OrderAggregate, definition: StepDefinition) -> datetime | No
 
 @law("SUB-1", "SUP-3", "ALR-2", at=END)
 def has_ended_and_owes_nothing(world: World) -> None:
-    """The order has ended or is held, and only what waits for an operator is due."""
+    """The order has ended or is on hold, and only work that waits for an operator is due."""
     order = world.order()
     if order is None:
         to_come = any(world.order_id in message.body for message in world.to_come)
