@@ -167,12 +167,13 @@ class WorkflowTestEnvironment:
           recorded field. People may answer early, late or repeatedly, refuse, or not answer at all.
         * `callbacks`: agents whose services may answer 202 without a time, and then use the
           callback URL (ANS-8). Services that declare `calls_back` do so in any case.
+        * `instances`: the number of processes of the scheduler, the supervisor and each agent.
         * `invariant`: raises AssertionError for a state that must not occur.
         * `states` and `seconds` (of real time) limit the exploration.
         * `progress`: whether the number of states is printed to standard error every few seconds.
           With None, it is printed only in a terminal.
 
-        The covered and the unchecked laws are printed and returned.
+        Prints and returns the coverage, including the laws that were not checked.
 
         Raises `FoundError`, an AssertionError with the shortest trace as numbered lines, for a
         state that breaks an invariant of the pattern (docs/pattern.md, 10) or the `invariant`, and

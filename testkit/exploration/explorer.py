@@ -113,7 +113,7 @@ class _Search:
         stranded = next((number for number in range(len(self.times)) if number not in latest), None)
         if stranded is not None:
             raise FoundError(
-                "from here no end can be reached, though nothing else goes wrong",
+                "no end can be reached from here, although nothing else goes wrong",
                 self.trace_to(stranded),
             )
 
@@ -131,8 +131,8 @@ class _Search:
             default=None,
         )
         if too_long is not None:
-            time_left = f"{takes[too_long]}, though nothing else goes wrong: more than {bound}"
-            what = f"from here {order_id} may take {time_left}"
+            time_left = f"although nothing else goes wrong: the limit is {bound}"
+            what = f"{order_id} may take {takes[too_long]} from here, {time_left}"
             raise FoundError(what, self.trace_to(too_long))
         return max(takes.values())
 

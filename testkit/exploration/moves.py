@@ -373,7 +373,7 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
         return _given_back(world, handler)
     by_people = handler.slot in (*PEOPLE, SOMEBODY, callbacks.SERVICE)
     if error is not None and not (by_people and isinstance(error, callbacks.REFUSALS)):
-        raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
+        raise ViolationError(f"{handler.slot} failed at {handler.job}: {error!r}")
     if handler.slot == callbacks.SERVICE:
         ANSWERED.check(world.about(handler.job.body), handler, error)
     if by_people and error is None:

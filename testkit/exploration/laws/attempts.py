@@ -46,10 +46,12 @@ def attempts_grow_by_one(world: World, transition: Transition) -> None:
     """Of each step at most one attempt starts at a time, and no more than the faults allow."""
     for step in transition.after.steps:
         begun, attempts = attempts_begun(transition, step.name), step.counts.attempts
-        demand(begun in (0, 1), f"{step.name}: {begun} attempts at a time, now {attempts}")
+        demand(
+            begun in (0, 1), f"{step.name}: {begun} attempts started together, {attempts} in all"
+        )
         demand(
             not begun or attempts <= world.deployed.most_attempts,
-            f"{step.name} is tried for the {attempts}th time",
+            f"{step.name} has {attempts} attempts, more than the faults allow",
         )
 
 
@@ -73,19 +75,19 @@ def _is_begun_by_the_rules(world: World, transition: Transition, before: Step, a
     until = until if isinstance(after.state, Undoing) else min(until, end or until)
     demand(
         after.complete_by == until,
-        f"{after.name} has until {after.complete_by}, begun at {now}: it should have until {until}",
+        f"{after.name} started at {now} and has until {after.complete_by}: expected {until}",
     )
     late = transition.entry.event == "claimed" or before.complete_by is None
     demand(
         not late or (before.not_before or now) <= now,
-        f"{after.name} begun before {before.not_before}",
+        f"{after.name} started before its time, {before.not_before}",
     )
     if isinstance(after.state, Undoing) and after.rules.late_effect_window:
         until = _tried_at(world, after) + after.rules.timeout + world.deployed.tolerance
         settled = until + after.rules.late_effect_window
         demand(
             now >= settled,
-            f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)",
+            f"{after.name} is undone at {now}, but a call may take effect until {settled} (UND-2)",
         )
 
 
@@ -104,7 +106,7 @@ def _is_apart_from_the_last(world: World, transition: Transition, after: Step) -
         least = timedelta(seconds=min(2 ** (uncounted - 1) / 4, 300))
         demand(
             transition.entry.at >= began + least,
-            f"{after.name} begun at {began}, and again at {transition.entry.at} (SCH-16)",
+            f"{after.name} started at {began}, and too soon at {transition.entry.at} (SCH-16)",
         )
 
 
@@ -136,7 +138,10 @@ def not_sent_for_ever(world: World, transition: Transition) -> None:
     before = [event for entry in world.history() for event in entry.events]
     for _, after in _begun(transition):
         unbegun = _unbegun([*before, *transition.entry.events], after)
-        demand(unbegun < most, f"{after.name} is sent after {unbegun} that nobody began (SUP-9)")
+        demand(
+            unbegun < most,
+            f"{after.name} is requested after {unbegun} requests that no agent began (SUP-9)",
+        )
 
 
 def _unbegun(events: Sequence[Any], after: Step) -> int:
@@ -186,7 +191,7 @@ def stays_where_its_key_is_known(world: World, transition: Transition) -> None:
             former, now = (world.deployed.providers[step.agent] for step in (before, after))
             demand(
                 former == now,
-                f"{after.name} may have been done at {former}, and goes to {now} (AGT-3)",
+                f"{after.name} may have been done at {former}, but is sent to {now} (AGT-3)",
             )
 
 
@@ -209,14 +214,14 @@ def _is_over_in_time(world: World, transition: Transition, step: StepIn[UnderWay
     if by_supervisor:  # whatever its own clock says (FLT-9)
         demand(
             world.now > step.state.complete_by,
-            "a step was called expired whose time had not passed",
+            "a step expired before its complete-by time",
         )
         _due_again(transition, step.name)
     else:
         named = [getattr(event, "step", None) for event in transition.entry.events]
         demand(step.name in named, f"an attempt of {step.name} ended without a reply (SCH-2)")
         in_time = transition.entry.at <= step.state.complete_by + world.deployed.tolerance
-        demand(in_time, f"a reply of {step.name} counted that came too late")
+        demand(in_time, f"a late reply to {step.name} counted")
 
 
 def _due_again(transition: Transition, name: str) -> None:
@@ -227,7 +232,7 @@ def _due_again(transition: Transition, name: str) -> None:
     for step in steps_to_try(transition.after):
         by = (step.not_before or transition.entry.at) + step.rules.timeout
         right = step.name != name or step.retry_by == by
-        demand(right, f"{name} is tried again by {step.retry_by}, and not by {by} (SUP-3)")
+        demand(right, f"{name} is attempted again by {step.retry_by}: expected {by} (SUP-3)")
 
 
 @law("SCH-6", at=DECISION)
@@ -264,7 +269,9 @@ def keeps_the_pause(_: World, handler: Handler, transition: Transition) -> None:
         until = transition.entry.at + timedelta(seconds=reply.retry_after)
         step = transition.after.step(reply.step)
         kept = step.counts.attempts == reply.attempt and (step.not_before or NEVER) >= until
-        demand(kept, f"{reply.step} waits until {step.not_before}, and not until {until} (AGT-8)")
+        demand(
+            kept, f"{reply.step} waits until {step.not_before}: expected at least {until} (AGT-8)"
+        )
 
 
 @law("SCH-6", at=NOTED)
@@ -285,7 +292,7 @@ def refuses_no_reply_that_counts(world: World, handler: Handler, note: Note) -> 
     in_time = note.entry.at <= started.complete_by + world.deployed.tolerance
     demand(
         not (is_current and in_time),
-        f"a reply that counts was refused: {note.entry.detail} (SCH-6)",
+        f"a valid reply was refused: {note.entry.detail} (SCH-6)",
     )
 
 

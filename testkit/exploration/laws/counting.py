@@ -72,12 +72,12 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
         expiries = after.rules.threshold * (before.counts.cooldowns + 1)
     demand(
         expiries_of(after) == expiries,
-        f"{after.name} counts {expiries_of(after)} expiries, and had {expiries}",
+        f"{after.name} has counted {expiries_of(after)} expiries: expected {expiries}",
     )
     spared = 0 if afresh else before.counts.overloaded + _is_spared(transition, after)
     demand(
         after.counts.overloaded == spared,
-        f"{after.name} was spared {spared} times, and counts {after.counts.overloaded}",
+        f"{after.name} was spared {spared} times, but has counted {after.counts.overloaded}",
     )
     may_be_done = isinstance(after.state, OPEN) and not transition.after.is_undo
     full = after.counts.failures >= after.rules.threshold
@@ -87,7 +87,7 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
     )
     demand(
         after.counts.cooldowns <= after.rules.max_cooldowns,
-        f"{after.name} rests for the {after.counts.cooldowns}th time",
+        f"{after.name} has {after.counts.cooldowns} cooldowns, more than allowed",
     )
 
 
@@ -115,7 +115,7 @@ def in_doubt_once_expired(_: World, transition: Transition) -> None:
         after = transition.after.step(before.name)
         demand(
             not has_expired(transition, before) or isinstance(after.effect, Doubt),
-            f"{after.name} has expired, and is not in doubt: {after.effect} (SUP-3)",
+            f"{after.name} has expired, but is not in doubt: {after.effect} (SUP-3)",
         )
 
 
@@ -142,12 +142,18 @@ def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None
 
     expired = {step.name: step.is_external or counts(step) for step in over}
     counted = transition.after.failures - transition.before.failures
-    demand(counted == any(expired.values()), f"{counted} failures counted; due: {expired} (SUP-3)")
+    demand(
+        counted == any(expired.values()),
+        f"{counted} failures counted, expected by step: {expired} (SUP-3)",
+    )
     for name, due in expired.items():
         before, after = transition.before.step(name), transition.after.step(name)
         taken_back = transition.after.is_undo and isinstance(before.state, BEING_DONE)
         charged = expiries_of(after) > expiries_of(before)
-        demand(taken_back or charged == due, f"{name} is charged: {charged}, due: {due} (SUP-3)")
+        demand(
+            taken_back or charged == due,
+            f"a failure of {name} counted: {charged}, expected: {due} (SUP-3)",
+        )
 
 
 MOST_SPARED = 3
@@ -193,12 +199,12 @@ def undone_for_its_own_fault(_: World, handler: Handler, transition: Transition)
         and step.state.cause.code is not Code.NO_AGENT_BEGAN  # SUP-9
     ]
     blamed = names_of(failed) & turned_away - names_of(filter(_is_for_operator, failed))
-    demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
+    demand(not blamed, f"a gateway rejected {blamed}, but the order is undone for it (SUP-3)")
     asks = names_of(failed) - turned_away
     ended = [event for event in transition.entry.events if isinstance(event, OrderEnded)]
     stays = ended and not passed_pivots(transition.after)
     demand(
-        not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
+        not (asks and stays), f"{asks} failed at its service, but the order is not undone (SUP-3)"
     )
 
 

@@ -24,7 +24,7 @@ def due_as_submitted(world: World, order: OrderAggregate) -> None:
     due_by = max(placed, begins or placed) + workflow.within
     found = order.deadline and (order.deadline.due_by, order.deadline.when_late)
     expected = (due_by, workflow.when_late)
-    demand(found == expected, f"the deadline is {found}, and should be {expected} (SCH-17)")
+    demand(found == expected, f"the deadline is {found}: expected {expected} (SCH-17)")
 
 
 @law("SCH-17", at=COMMIT)
@@ -37,7 +37,7 @@ def nothing_begun_when_late(_: World, transition: Transition) -> None:
         return
     events = transition.entry.events
     begun = [e.step for e in events if isinstance(e, StepStarted) and not e.is_undo]
-    demand(not begun, f"{begun} begun after the deadline, {deadline.due_by} (SCH-17)")
+    demand(not begun, f"{begun} started after the deadline, {deadline.due_by} (SCH-17)")
 
 
 @law("SCH-17", "ALR-6", at=RECORDS)
@@ -74,7 +74,7 @@ def operators_are_warned(_: World, transition: Transition) -> None:
     expected += [alerts.ORDER_LATE] * len(only_alerts)
     kinds = (alerts.ORDER_DUE_SOON, alerts.ORDER_LATE)
     of_deadline = [e.type for e in alerts.of(transition.after, transition.entry) if e.type in kinds]
-    demand(of_deadline == expected, f"operators get {of_deadline}, and should get {expected}")
+    demand(of_deadline == expected, f"operators get {of_deadline}: expected {expected}")
 
 
 @law("SCH-17", "UND-6", at=COMMIT)
@@ -87,11 +87,11 @@ def ends_by_its_rule(_: World, transition: Transition) -> None:
     past = passed_pivots(transition.before)
     demand(
         not asked or (may_undo and is_late(transition.before) and not past),
-        f"undone because it is late: {deadline}, past {past} (SCH-17)",
+        f"the order is undone as late: {deadline}, past pivots {past} (SCH-17)",
     )
     stopped = after.state == InError(Outcome.FAILED) and not transition.before.has_ended
     stays = stopped and is_late(after) and not has_failed and not after.has_any(Failed)
     demand(
         not (stays and may_undo and not past),
-        "a late order stops, and should be undone (SCH-17)",
+        "a late order stops: expected its undo (SCH-17)",
     )

@@ -61,7 +61,10 @@ def alerted_once(world: World, _: OrderAggregate) -> None:
     expected = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
     waiting = {row["EventId"] for row in expected if row["Type"] in OF_ENDS}
     alerts = waiting | world.published
-    demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
+    demand(
+        len(alerts) == len(failed),
+        f"the order ended in Error {len(failed)} times, but has {len(alerts)} alerts",
+    )
 
 
 @law("ALR-1", at=COMMIT)
@@ -73,7 +76,7 @@ def alerts_say_what_is(_: World, transition: Transition) -> None:
     ended = isinstance(after.state, InError) and not isinstance(before.state, InError)
     demand(
         bool(alert) == ended and not more,
-        f"“{transition.entry.event}”, and alerts: {[alert, *more]}",
+        f"“{transition.entry.event}” has the wrong alerts: {[alert, *more]}",
     )
     if alert and isinstance(after.state, InError):
         _says_what_is(after, after.state.outcome, transition.entry, alert)
@@ -93,17 +96,17 @@ def _says_what_is(
         "actionRequired": not undone,
     }
     stated = {name: alert.data[name] for name in expected}
-    demand(stated == expected, f"the alert says {stated}, the order {expected}")
+    demand(stated == expected, f"the alert says {stated}: expected {expected}")
     kind = "OrderProcessing.OrderUndone" if undone else "OrderProcessing.OrderFailed"
     about = (kind, f"orders/{order.order_id}", entry.at)
     demand(
         (alert.type, alert.subject, alert.at) == about,
-        f"the alert is {alert}, and should be {about}",
+        f"the alert is {alert}: expected {about}",
     )
     _names_the_cause(order, entry, alert)
     can = possible(order, entry.at)
     offered = alert.data["actions"]
-    demand(offered == can, f"operators can {can}, and are told {offered}")
+    demand(offered == can, f"the alert offers the actions {offered}: expected {can}")
 
 
 def _names_the_cause(order: OrderAggregate, entry: HistoryEntry, alert: OperatorEvent) -> None:
@@ -113,7 +116,7 @@ def _names_the_cause(order: OrderAggregate, entry: HistoryEntry, alert: Operator
         blamed = [step.name for step in order.steps if _failed_for(step, alert.data["reason"])]
         demand(
             not (alert.data["step"] or blamed),
-            f"the alert names “{alert.data['step']}”, and {blamed} failed",
+            f"the alert names “{alert.data['step']}”, but {blamed} failed",
         )
         return
     end = entry.events[-1]
@@ -136,9 +139,9 @@ def published_as_written(world: World, events: Sequence[OperatorEvent]) -> None:
     }
     for event in events:
         row = written.get(event.event_id)
-        demand(row, f"published is what nobody wrote: {event}")
+        demand(row, f"an event was published that nobody wrote: {event}")
         same = event == event_in_words(outbox.EVENT.record(row))
-        demand(same, f"published is {event}, written was {row}")
+        demand(same, f"the published event {event} differs from the written row {row}")
 
 
 @law("ALR-2", at=STATE)
@@ -149,7 +152,7 @@ def notified_once_in_order(world: World, _: OrderAggregate) -> None:
     if not world.order().reply_to:
         demand(
             all(row.data["To"] == OPERATORS for row in unsent(world)),
-            "somebody is told who did not ask",
+            "there is a notification, but the sender named no queue",
         )
         return
     pending = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
@@ -159,11 +162,11 @@ def notified_once_in_order(world: World, _: OrderAggregate) -> None:
     }
     sent = [notices[key] for key in sorted(notices)]
     happened = _happened(world)
-    demand(sent == happened, f"the sender hears {sent}; it happened {happened} (ALR-2)")
+    demand(sent == happened, f"the sender gets {sent}: expected {happened} (ALR-2)")
     sequences, ids = {sequence for sequence, _ in notices}, {name for _, name in notices}
     demand(
         len(sequences) == len(ids) == len(sent),
-        f"notices share a sequence or an id: {sorted(notices)}",
+        f"notifications share a sequence or an id: {sorted(notices)}",
     )
 
 

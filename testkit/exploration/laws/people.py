@@ -50,7 +50,7 @@ def nothing_begun_while_it_is_held(_: World, transition: Transition) -> None:
     begun = [step.name for step in transition.after.steps if attempts_begun(transition, step.name)]
     demand(
         not (begun and transition.before.hold),
-        f"{begun} begun although the order is held (OPR-7)",
+        f"{begun} started although the order is on hold (OPR-7)",
     )
 
 
@@ -66,11 +66,11 @@ def deadlines_move_by_the_time_held(_: World, transition: Transition) -> None:
         moved = min(due + by, attempts_end_by(transition.before) or due + by)
         demand(
             after.complete_by in (None, moved),
-            f"{step.name} was due {due}, and is {after.complete_by}: "
-            f"the deadline moves by the time held, {by} (OPR-7)",
+            f"the deadline of {step.name} was {due} and is {after.complete_by}: "
+            f"expected that it moves by the time on hold, {by} (OPR-7)",
         )
         counted = after.counts.failures - step.counts.failures
-        demand(counted <= 0, f"{step.name} counts a failure while the order is held (OPR-7)")
+        demand(counted <= 0, f"{step.name} counts a failure while the order is on hold (OPR-7)")
 
 
 @law("OPR-9", at=DECISION)
@@ -82,7 +82,7 @@ def nothing_sent_to_a_paused_agent(_: World, handler: Handler, transition: Trans
     begun = [step for step in transition.after.in_state(UnderWay) if has_begun(transition, step)]
     paused = [step.agent for step in begun if pause_of(health, step.agent, transition.entry.at)]
     event = transition.entry.event
-    demand(not paused, f"“{event}” sends requests to {paused}, which is paused (OPR-9)")
+    demand(not paused, f"“{event}” sends requests to paused agents: {paused} (OPR-9)")
 
 
 @law("SUB-8", at=COMMIT)
@@ -92,7 +92,7 @@ def cancelled_in_time(world: World, transition: Transition) -> None:
         return
     until = world.deployed.endpoint_of(transition.before.workflow).cancel_until
     step = transition.before.step(until)
-    demand(not step.counts.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
+    demand(not step.counts.attempts, f"a customer cancels although {until} has started (SUB-8)")
 
 
 @law("ANS-2", "ANS-4", at=COMMIT)
@@ -111,7 +111,7 @@ def _is_answered_in_its_time(transition: Transition, before: Step) -> None:
     demand(
         isinstance(before.state, OPEN) and not over,
         f"{before.name} was {before.state} in an order that was {was.state}, "
-        f"{was.direction}, and is Completed (ANS-4)",
+        f"{was.direction}, but is now Completed (ANS-4)",
     )
     requester = transition.entry.actor.partition("/")[0]
     demand(requester == "operator", f"{requester} has completed {before.name} (ANS-1)")
@@ -127,7 +127,7 @@ def reported_actions_are_recorded(world: World, handler: Handler) -> None:
     events = {entry.event for entry in acted}
     demand(
         events & EVENTS_OF[handler.job.kind],
-        f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)",
+        f"{handler.job.kind} was reported as done, but is not recorded (OPR-6)",
     )
 
 
@@ -141,7 +141,9 @@ def _is_recorded(world: World, handler: Handler) -> None:
     recorded = any(
         isinstance(event, recorded_events) and event.step == step.name for event in happened
     )
-    demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
+    demand(
+        recorded, f"{handler.job.kind} was reported as recorded, but {step.name} is {step.state}"
+    )
 
 
 @law("ANS-2", at=ANSWERED)
@@ -159,5 +161,5 @@ def no_valid_callback_is_refused(world: World, handler: Handler, error: Exceptio
     refused = isinstance(error, REFUSALS)
     demand(
         not (refused and goes_on and is_open),
-        f"an answer to {step.name} is refused, which is {step.state}: {error} (ANS-2)",
+        f"an answer to {step.name} is refused although it is {step.state}: {error} (ANS-2)",
     )

@@ -58,7 +58,7 @@ def accepted_order_is_not_lost(world: World) -> None:
     on_its_way: tuple[Sent | Job, ...] = (*world.queue, *begun, *world.to_come)
     submitted = [message.body for message in on_its_way if message.kind == "submission"]
     here = any(world.order_id in body for body in submitted)
-    demand(here or world.poison, "the order was accepted, and is nowhere")
+    demand(here or world.poison, "the order was accepted, but is lost")
 
 
 @law("OPR-1", at=RECORDS)
@@ -69,7 +69,7 @@ def numbered_without_gaps(world: World, order: OrderAggregate) -> None:
             history_key(world.order_id, version) in world.rows, f"version {version} has no history"
         )
     beyond = history_key(world.order_id, order.version + 1)
-    demand(beyond not in world.rows, "the history is ahead of the state")
+    demand(beyond not in world.rows, "the history has a version that the state has not reached")
 
 
 @law("SCH-2", "ANS-1", at=RECORDS)
@@ -84,18 +84,21 @@ def handled_by_one(world: World, order: OrderAggregate) -> None:
         held = True if _claims_and_gives_back(entry) else held
         if held is not None and (entry.event == "claimed" or entry.event in GIVES_BACK):
             whose = "a scheduler" if held else "nobody"
-            demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
+            demand(
+                held == (entry.event != "claimed"),
+                f"“{entry.event}” while {whose} had claimed the order",
+            )
         if entry.event == "claimed" or entry.event in GIVES_BACK | ENDS:
             held = entry.event == "claimed"
         elif (waits and _is_of_people(entry)) or entry.actor == OVER_LINK:
             held = None  # nobody holds what only waited for an answer: it may be given back
     handler = order.state.instance if isinstance(order.state, Processing) else None
     is_handled = handler is not None
-    demand(held in (None, is_handled), f"{order.state}, held: {held}")
+    demand(held in (None, is_handled), f"the order is {order.state}, but claimed: {held}")
     locked, working = order.derived.locked_by, order.has_any(AtWork)
     demand(
         locked == (handler if working else None),
-        f"{order.state} and at work: {working}, but LockedBy is {locked}",
+        f"the order is {order.state}, agents work: {working}, but LockedBy is {locked}",
     )
 
 
@@ -120,21 +123,23 @@ def shown_as_it_is(_: World, order: OrderAggregate) -> None:
         case Processing():
             demand(due, "the order is Processing, but no step runs")
             first = _in_time(order, min(step.state.complete_by for step in due))
-            demand(complete_by == first, "CompleteBy is not the earliest of the steps'")
+            demand(
+                complete_by == first, "CompleteBy is not the earliest complete-by time of the steps"
+            )
             back = order.is_undo or stops(order)
             held_up = back and not order.has_any(AtWork)
-            demand(not held_up, "the end of the order waits for an answer from outside (SCH-12)")
+            demand(not held_up, "the end of the order waits for an external event (SCH-12)")
         case Pending():
             dates = [step.retry_by for step in steps_to_try(order) if step.retry_by]
             demand(
                 complete_by == _in_time(order, max(dates, default=None)),
-                f"CompleteBy {complete_by} is not that of the last retry: {dates} (SUP-3)",
+                f"CompleteBy {complete_by} is not the last time of a retry: {dates} (SUP-3)",
             )
         case _:
             demand(
-                complete_by is None, f"the order is {order.state}, and CompleteBy is {complete_by}"
+                complete_by is None, f"the order is {order.state}, but has CompleteBy {complete_by}"
             )
-            demand(not due, f"a step runs, and nobody looks at it: the order is {order.state}")
+            demand(not due, f"a step runs although the order is {order.state}")
     both = order.has_any(Running, AwaitingExternalEvent) and order.has_any(Undoing)
     demand(not both, "a step is being undone while another is being done")
 
@@ -155,7 +160,7 @@ def has_a_way_out(world: World, order: OrderAggregate) -> None:
         return
     certain = [step for step in passed_pivots(order) if not isinstance(step.effect, Doubt)]
     ways = {"cancel", "settle"} & {*actions.possible(order, world.now)}
-    demand(ways or certain, f"the order is in Error, and nothing can end its doubt: {ways}")
+    demand(ways or certain, f"the order is in Error, and no action can end its doubt: {ways}")
 
 
 @law("SUP-4", at=RECORDS)
@@ -171,7 +176,7 @@ def attempts_counted_once(world: World, order: OrderAggregate) -> None:
     single = len(order.steps) == 1 and not order.is_undo
     demand(
         not single or attempts == claims,
-        f"{attempts} attempts, though the order was claimed {claims} times",
+        f"{attempts} attempts, although the order was claimed {claims} times",
     )
 
 
@@ -199,14 +204,17 @@ def ended_as_its_steps_say(world: World, order: OrderAggregate) -> None:
     gone = known is None or world.deployed.known
     if isinstance(order.state, orders.Processed):
         done = all(isinstance(state, Completed | Skipped) for state in steps.values())
-        demand(done, f"the order is Processed: {steps}")
+        demand(done, f"the order is Processed, but its steps are {steps}")
     if isinstance(order.state, InError):
         holds = {
             Outcome.FAILED: order.has_any(Failed) or gone or is_late(order),
             Outcome.UNDONE: not standing,
             Outcome.UNDO_INCOMPLETE: standing,
         }
-        demand(holds[order.state.outcome], f"the order is called {order.state.outcome}: {steps}")
+        demand(
+            holds[order.state.outcome],
+            f"the outcome is {order.state.outcome}, but the steps are {steps}",
+        )
 
 
 @law("SCH-14", at=RECORDS)
@@ -216,7 +224,7 @@ def evaluated_once(world: World, _: OrderAggregate) -> None:
     for event in (event for entry in world.history() for event in entry.events):
         begun |= {event.step} if isinstance(event, StepStarted) else set()
         unneeded = isinstance(event, SkippedByCondition) and event.step in begun
-        demand(not unneeded, f"begun, and then not needed: {event} (SCH-14)")
+        demand(not unneeded, f"a step that had started was skipped: {event} (SCH-14)")
 
 
 @law("ANS-3", at=RECORDS)
@@ -224,7 +232,9 @@ def answered_once(world: World, _: OrderAggregate) -> None:
     """An external event completes its step once."""
     happened = (event for entry in world.history() for event in entry.events)
     answered = [event.step for event in happened if isinstance(event, ExternalEventRecorded)]
-    demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
+    demand(
+        len(answered) == len({*answered}), f"a step was answered more than once: {answered} (ANS-3)"
+    )
 
 
 @law("SCH-15", "SUB-9", at=RECORDS)
@@ -237,12 +247,12 @@ def begun_in_time(world: World, order: OrderAggregate) -> None:
         begun = {event.step for event in entry.events if isinstance(event, StepStarted)}
         times = {name: _time_of(order, timed[name]) for name in begun & timed.keys()}
         early = [name for name, time in times.items() if time and entry.at < time]
-        demand(not early, f"begun before its time: {early} (SCH-15)")
+        demand(not early, f"steps started before their time: {early} (SCH-15)")
         starts = (event for event in entry.events if isinstance(event, StepStarted))
         forward = {start.step for start in starts if not start.is_undo}
         demand(
             not (forward and date and entry.at < date),
-            f"begun before the time of the order: {sorted(forward)} (SUB-9)",
+            f"steps started before the time of the order: {sorted(forward)} (SUB-9)",
         )
 
 
@@ -256,11 +266,9 @@ def has_ended_and_owes_nothing(world: World) -> None:
     order = world.order()
     if order is None:
         to_come = any(world.order_id in message.body for message in world.to_come)
-        demand(
-            world.poison or to_come, "nothing can happen any more, and the order is not recorded"
-        )
+        demand(world.poison or to_come, "nothing more can happen, but the order is not recorded")
         return
-    demand(has_ended(world), f"nothing can happen any more, and the order is {order.state}")
+    demand(has_ended(world), f"nothing more can happen, but the order is {order.state}")
     present = [key.split("|")[0] for key in world.work_items()]
     expected = ["!error"] * waits_for_operator(order) + ["!held"] * (order.hold is not None)
-    demand(present == expected, f"nothing can happen any more, and this is owed: {present}")
+    demand(present == expected, f"nothing more can happen, but these rows are still due: {present}")

@@ -51,9 +51,12 @@ def nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
     undone = {key for key in keys if f"{key} undo" in world.effects}
     if isinstance(order.state, orders.Processed):
         done = {key for key in keys if f"{key} do" in world.effects}
-        demand(done == keys, f"the order is Processed, but not done: {keys - done}")
+        demand(done == keys, f"the order is Processed, but these keys are not done: {keys - done}")
         # An undo that came after the copy is not known any more, as docs/disaster.md says.
-        demand(world.restored or not undone, f"the order is Processed, but undone: {undone}")
+        demand(
+            world.restored or not undone,
+            f"the order is Processed, but these keys are undone: {undone}",
+        )
     if isinstance(order.state, InError) and order.state.outcome is Outcome.UNDONE:
         skipped = order.in_state(Skipped)
         counted += [step for step in skipped if step.rules.on_failure is OnFailure.CONTINUE]
@@ -62,7 +65,7 @@ def nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
         }
         demand(
             not any(standing.values()),
-            f"the order is called undone, but these key generations stand: {standing}",
+            f"the order ended as undone, but these key generations have an effect: {standing}",
         )
 
 
@@ -72,7 +75,7 @@ def not_turned_back(world: World, order: OrderAggregate) -> None:
     done = [
         step.name for step in order.steps if step.rules.pivot and standing_generations(world, step)
     ]
-    demand(not (order.is_undo and done), f"the order goes back, though {done} was done (UND-6)")
+    demand(not (order.is_undo and done), f"the order is undone although {done} was done (UND-6)")
 
 
 @law("AGT-3", at=STATE)
@@ -87,7 +90,7 @@ def one_generation_stands(world: World, order: OrderAggregate) -> None:
         generations = standing_generations(world, step) | unknown
         demand(
             len(generations) <= 1,
-            f"of {step.name} these key generations stand, or may: {generations} (AGT-3)",
+            f"key generations of {step.name} that may have an effect: {generations} (AGT-3)",
         )
 
 
@@ -108,11 +111,11 @@ def called_in_order(world: World, request: AgentRequest) -> None:
     if request.action == "do":
         definition = workflow.definition(request.step)
         before = set(definition.after if definition else ())
-        demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
+        demand(done | skipped >= before, f"{request.step} starts before {before - done} (SCH-10)")
     else:
         to_undo = {step.name for step in workflow.steps if step.compensation is not None}
         standing = (done - undone - skipped) & dependents(workflow, request.step) & to_undo
-        demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
+        demand(not standing, f"{request.step} is undone before {standing} (UND-1)")
 
 
 @law("ANS-8", at=ARRIVED)
@@ -123,7 +126,10 @@ def not_called_again_before_the_callback(handler: Handler, request: AgentRequest
         for entry in handler.log
         if isinstance(entry, Raised) and entry.kind is AnswersLaterError
     ]
-    demand(not later, f"{request.step} is called again, and its service has the link (ANS-8)")
+    demand(
+        not later,
+        f"{request.step} is called again although its service uses the callback URL (ANS-8)",
+    )
 
 
 @law("AGT-3", at=SERVED)
@@ -133,7 +139,7 @@ def served_by_one_provider(world: World, request: AgentRequest, provider: str) -
     It does not know the other provider's keys.
     """
     others = {name for key, name in world.served if key == request.idempotency_key} - {provider}
-    demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
+    demand(not others, f"{request.step} is sent to {provider}, but {others} has served it (AGT-3)")
 
 
 @law("AGT-12", at=FORGOTTEN)
@@ -164,7 +170,7 @@ def called_in_time(world: World, request: AgentRequest) -> None:
     keys = [key_of(part, step, number) for number in range(first, generation_of(step) + 1)]
     demand(
         request.idempotency_key in keys,
-        f"idempotency key {request.idempotency_key} for {keys} (AGT-3)",
+        f"the idempotency key is {request.idempotency_key}: expected one of {keys} (AGT-3)",
     )
 
 
@@ -172,7 +178,7 @@ def called_in_time(world: World, request: AgentRequest) -> None:
 def submitted_as_recorded(note: Note) -> None:
     """No submission is refused as other content, because each is repeated unchanged here."""
     refused = any(isinstance(event, SubmissionRefused) for event in note.entry.events)
-    demand(not refused, "a submission that comes again is refused as other content (SUB-3)")
+    demand(not refused, "a repeated submission is refused as other content (SUB-3)")
 
 
 @law("AGT-4", at=REPLYING)
@@ -194,5 +200,5 @@ def recorded_first(world: World, request: AgentRequest) -> None:
     step = order.step(request.step) if order else None
     demand(
         step and step.counts.attempts >= request.attempt,
-        "a request goes out that is not recorded as running (SCH-3)",
+        "a request is sent that is not recorded as running (SCH-3)",
     )

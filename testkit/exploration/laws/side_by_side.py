@@ -39,7 +39,7 @@ def first_order_is_claimed(world: World, handler: Handler, transition: Transitio
             )
             demand(
                 not waits,
-                f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)",
+                f"{claimed.order_id} is claimed before {part.order_id}, which comes first (SCH-11)",
             )
 
 
@@ -89,7 +89,7 @@ def no_more_than_the_slots(after: World, transition: Transition) -> None:
         running = (order for order in orders if _runs_at(order, agent, after))
         there = sum(order.order_id not in answered for order in running)
         capacity = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
-        demand(there <= capacity, f"{there} orders are at {agent}")
+        demand(there <= capacity, f"{there} orders are at {agent}, which has fewer slots")
 
 
 def _runs_at(order: OrderAggregate, agent: str, world: World) -> bool:

@@ -37,10 +37,15 @@ def few_requests_at_a_silent_agent(world: World, handler: Handler, transition: T
             continue
         probe = record.at + _pause(record.unresponsive_since, record.at)
         at = transition.entry.at
-        demand(at >= probe, f"{record.agent} is silent, and gets a request at {at} (SUP-10)")
+        demand(
+            at >= probe, f"{record.agent} is silent, but gets a request too soon, at {at} (SUP-10)"
+        )
         own = transition.after.order_id
         others = [request for request in _open_at(world, record.agent, at) if own not in request]
-        demand(not others, f"{record.agent} is silent, and has {others} already (SUP-10)")
+        demand(
+            not others,
+            f"{record.agent} is silent, but has more than one request: {others} (SUP-10)",
+        )
 
 
 def _open_at(world: World, agent: str, now: datetime) -> Iterator[str]:
@@ -66,7 +71,7 @@ def given_up_for_silence_alone(world: World, handler: Handler, transition: Trans
         known = _silences(handler)
         times = [known[agent].unresponsive_since if agent in known else at for agent in agents]
         since = max(before.derived.ready_since, *(time or at for time in times))
-        demand(at - since > bound, f"{event.step} is given up after {at - since} (SUP-9)")
+        demand(at - since > bound, f"{event.step} failed too soon, after {at - since} (SUP-9)")
 
 
 @law("SUP-9", at=COMMIT)
@@ -74,4 +79,4 @@ def no_undo_for_a_silent_agent(_: World, transition: Transition) -> None:
     """No order is undone because no agent began its step."""
     for event in transition.entry.events:
         asks = isinstance(event, UndoRequested) and event.cause.code is Code.NO_AGENT_BEGAN
-        demand(not asks, "the order is undone, since no agent began a step of it (SUP-9)")
+        demand(not asks, "the order is undone because no agent began its step (SUP-9)")

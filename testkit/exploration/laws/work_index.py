@@ -29,11 +29,13 @@ def work_index_is_exact(world: World, order: OrderAggregate) -> None:
     """The work index has a row for each thing that is due, and no other row."""
     stored = {key for key in world.work_items() if not key.startswith(WorkItemKind.OUTBOX)}
     expected = set(_work_items(world, order))
-    demand(stored == expected, f"the work index holds {sorted(stored)}, owed is {sorted(expected)}")
+    demand(
+        stored == expected, f"the work index holds {sorted(stored)}: expected {sorted(expected)}"
+    )
     for row in (world.work_items()[key] for key in expected):
         stored_columns = {name: row.data.get(name) for name in ACTED_ON}
         true = _acted_on(order) | _date_of(world, order, row)
-        demand(stored_columns == true, f"{row.key} says {stored_columns} of {true}")
+        demand(stored_columns == true, f"{row.key} has {stored_columns}: expected {true}")
 
 
 @law("OPR-1", at=RECORDS)
@@ -129,5 +131,5 @@ def waits_for_nothing_else(world: World, order: OrderAggregate) -> None:
     chosen = first if first > now else None
     demand(
         order.derived.not_before == chosen,
-        f"the order waits until {order.derived.not_before}; its steps wait until {chosen}",
+        f"the order waits until {order.derived.not_before}, but its steps until {chosen}",
     )
