@@ -1517,7 +1517,7 @@ MESSAGE_OF: Mapping[str, str] = {
     "OPR-11 restores as if keys were known": "a second time under a forgotten key",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order is undone although .* was done",
-    "OPR-12 leaves an order without a way out": "nothing can end its doubt",
+    "OPR-12 leaves an order without a way out": "no action can end its doubt",
     "SUP-3 forgets when the retry is due": "SUP-3",
     "ANS-8 calls again what is answered over its link": "ANS-8",
     "ANS-6 refuses what a service says over its link": "is refused although it is .*ANS-2",
