@@ -1,4 +1,4 @@
-"""The app that Azure Functions runs: each part registers its functions here, by name."""
+"""The app that Azure Functions runs. Each part registers its functions here, by name."""
 
 from engine.runtime import packed
 
@@ -40,7 +40,7 @@ from shop.triggers import page, routes
 def functions(
     engine: Engine, operations: Operations, own_routes: Sequence[Route], pages: Pages
 ) -> func.FunctionApp:
-    """Return the functions of the app, with the routes and the page of its business."""
+    """Make the functions of the app, with the routes and the page of its business."""
     app = func.FunctionApp()
     app.register_functions(submission_functions(engine.submission))
     app.register_functions(scheduler_functions(engine.inbox, engine.agent_names))

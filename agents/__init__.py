@@ -1,1 +1,1 @@
-"""Agents: each wraps the calls to one remote service, with a deadline (pattern.md, 5)."""
+"""Agents: each calls one remote service, within the complete-by time (pattern.md, 5)."""

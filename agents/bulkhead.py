@@ -10,11 +10,11 @@ from engine.domain.errors import NotAttemptedError
 from engine.ports import Clock
 
 SOON = timedelta(seconds=1)
-"""Delay before a request may come again that found no free slot in time."""
+"""The pause before a request that found no free slot may come again."""
 
 
 class Bulkhead:
-    """Limits the calls that one process has in flight at a service."""
+    """Limits the calls that a process has in flight at a service."""
 
     def __init__(self, *, in_flight: int, clock: Clock) -> None:
         self.in_flight = in_flight
@@ -23,7 +23,7 @@ class Bulkhead:
 
     @asynccontextmanager
     async def turn(self, latest: datetime) -> AsyncIterator[None]:
-        """Hold the slot of one call; raises `NotAttemptedError` if none is free by `latest`."""
+        """Reserve a slot for a call. Raises `NotAttemptedError` if none is free by `latest`."""
         left = (latest - self._clock()).total_seconds()
         try:
             async with asyncio.timeout(left):

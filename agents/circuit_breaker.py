@@ -18,28 +18,28 @@ from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.ports import Clock
 
 GROWS_BY, GROWS_TO = 1.5, 10
-"""Factor by which the open time grows after each failed probe, and its maximum in all.
+"""The factor by which the open time grows after each failed probe, and the largest total factor.
 
-Each probe is an attempt of an order and appears in its history, which an outage of a day should not
-fill.
+Each probe is an attempt of an order, and is in its history. An outage of a day should not fill the
+history.
 """
 
 LONGEST_OPEN = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
-"""The longest open time, however much it has grown: a reply can ask for no longer pause (AGT-8)."""
+"""The longest open time. A reply cannot request a longer pause (AGT-8)."""
 
 PROBE_DELAY = timedelta(seconds=1)
-"""Delay of other requests while a half-open probe decides whether the circuit closes."""
+"""The pause of other requests while a half-open probe decides whether the circuit closes."""
 
 
 class ProbeTimeoutError(CallTimeoutError):
-    """The half-open probe had no answer in its time: the attempt ends as a time-out (AGT-8)."""
+    """The half-open probe timed out, and so does its attempt (AGT-8)."""
 
 
 class CircuitBreaker:
-    """Opens when the service fails for several orders; repeated failures of one order count once.
+    """Opens when the service fails for several orders. Repeated failures of an order count once.
 
-    So a fault of one order stops no others: that order ends in `Error` by its own failure count. If
-    the service asks the agent to wait, the circuit opens at once, for that time.
+    So a fault of one order does not stop other orders: its own failure count ends it in `Error`. If
+    the service throttles calls, the circuit opens immediately for the requested time.
     """
 
     def __init__(self, *, orders: int, open_for: timedelta, clock: Clock) -> None:
@@ -51,24 +51,25 @@ class CircuitBreaker:
         """Orders for which the service has failed since its last success."""
         self._probing = False
         self._failing_until: datetime | None = None
-        """Until when no call is made since calls failed; None after a success."""
+        """No call is made until this time, because calls failed. None after a success."""
         self.throttled_until: datetime | None = None
-        """Until when the service asked for that; None if it has not since its last success.
+        """No call is made until this time, because the service requested it.
 
-        A half-open probe that succeeds leaves a pause that the service asked for meanwhile.
+        None if it has not requested a pause since its last success. A successful half-open probe
+        does not end a pause that the service has requested meanwhile.
         """
 
     @property
     def open_until(self) -> datetime | None:
-        """Until when no call is made; None while the circuit is closed."""
+        """No call is made until this time. None while the circuit is closed."""
         return max(filter(None, (self._failing_until, self.throttled_until)), default=None)
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
-        """Watch one call; raises `NotAttemptedError` before it begins if the circuit is open.
+        """Watch a call. Raises `NotAttemptedError` before the call if the circuit is open.
 
-        After the open time, one call at a time is a half-open probe: its success closes it. Raises
-        `ProbeTimeoutError` if that call has no answer in its time.
+        After the open time, one call at a time is a half-open probe, and its success closes the
+        circuit. Raises `ProbeTimeoutError` if the probe times out.
         """
         is_probe = self.admit()
         self._probing = is_probe
@@ -92,7 +93,10 @@ class CircuitBreaker:
             self._probing = self._probing and not is_probe
 
     def admit(self) -> bool:
-        """Return whether a call that began now would be the probe; raises `NotAttemptedError`."""
+        """Return whether a call that begins now is the probe.
+
+        Raises `NotAttemptedError` if none may begin.
+        """
         if self.open_until is None:
             return False
         if left := self._left_of(self.throttled_until):
@@ -107,7 +111,7 @@ class CircuitBreaker:
         return True
 
     def _left_of(self, until: datetime | None) -> timedelta:
-        """Return the rest of an open time; zero if it is over."""
+        """Return the rest of an open time. Zero if it is over."""
         return max(until - self._clock(), timedelta()) if until else timedelta()
 
     def _waits(self, retry_after: timedelta) -> None:

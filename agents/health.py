@@ -1,4 +1,4 @@
-"""Health reports of an agent (AGT-10)."""
+"""The health reports of an agent (AGT-10)."""
 
 import asyncio
 import logging
@@ -19,46 +19,46 @@ from engine.storage.agent_health import AgentHealth, AgentHealthLog, AttemptFaul
 log = logging.getLogger(__name__)
 
 INTERVAL = timedelta(seconds=1)
-"""Time between two health reports of an agent at work."""
+"""The time between two health reports of an agent that works."""
 
 PATIENCE = timedelta(seconds=1)
-"""Maximum time that a request waits for a report to be written, or for others to be read.
+"""The longest time that a request waits for a report to be written, or for others to be read.
 
-A table that is away must not stop it.
+An unavailable table must not stop the request.
 """
 
 SWEPT_BY = timedelta(minutes=2)
-"""Time after a request's complete-by time for which it is reported as begun: a sweep needs it."""
+"""How long after its complete-by time a request is reported as begun, because sweeps need it."""
 
 MOST_BEGUN = 250
-"""Maximum number of requests in a report: a row takes 32 Ki characters.
+"""The most requests in a report, because a row holds 32 Ki characters.
 
-The oldest come first, those whose services answer over their links last. The failures of requests
-that are left out are not counted.
+The oldest come first. Requests whose services answer at their callback URL come last. Failures of
+requests that are left out are not counted.
 """
 
 MAX_FAULT_TEXT = 200
-"""Maximum number of characters of a reported fault."""
+"""The most characters of a reported fault."""
 
 NOT_ANSWERED = "the service accepted the work, but has not called back"
-"""The fault of an attempt whose service is still to answer over its link (ANS-8)."""
+"""The fault of an attempt whose service has not yet answered at its callback URL (ANS-8)."""
 
 MOST_TEXTS = 10
-"""Maximum number of different texts of faults in a report: a row takes 32 Ki characters.
+"""The most different fault texts in a report, because a row holds 32 Ki characters.
 
-The newest come first. The faults of the other requests are reported without their texts.
+The newest come first. The faults of other requests are reported without their texts.
 """
 
 
 SMOOTHING = timedelta(seconds=1)
-"""Time constant of the average: answers come in bursts."""
+"""The time constant of the average. Answers come in bursts."""
 
 
 class Rate:
-    """Number of requests per second to which an agent gets an answer, as a moving average.
+    """The requests per second to which an agent gets an answer, as a moving average.
 
-    A call that times out does not count, so that fewer requests are sent to a service that does
-    not answer.
+    A call that times out does not count, so fewer requests are sent to a service that does not
+    answer.
     """
 
     def __init__(self) -> None:
@@ -67,13 +67,12 @@ class Rate:
         self._average = 0.0
 
     def count(self) -> None:
-        """Count one answer."""
         self._answered += 1
 
     def until(self, now: datetime) -> float:
-        """Return the rate up to now, per second; zero on the first call.
+        """Return the rate up to now, per second. Zero on the first call.
 
-        Within a second the rate stays the same: the sample would be too small.
+        Within a second the rate stays the same, because the sample would be too small.
         """
         since, answered = self._since, self._answered
         if since and timedelta() <= now - since < INTERVAL:
@@ -95,17 +94,22 @@ class _Fault:
     text: str
     by_gateway: bool = False
     timed_out_at: datetime | None = None
-    """When the attempt timed out; None if the fault is no time-out."""
+    """When the attempt timed out. None if the fault is not a time-out."""
 
 
 @dataclass(kw_only=True)
 class HealthReporter:
-    """Reports the health of one agent instance in one row, at most once a second while it works.
+    """Reports the health of an agent instance in one row, at most once a second while it works.
 
-    Four events are reported at once: that the circuit has opened, the fault of a fruitless
-    attempt, that a service will answer over its link, and the beginning of a request that was tried
-    before. Such a request may kill the process at each call; the report before the call shows this
-    at the second attempt at the latest.
+    Four events are reported immediately:
+
+    * the circuit has opened,
+    * an attempt ended without a result,
+    * a service will answer at its callback URL,
+    * a request begins that was attempted before.
+
+    A request may crash the process at each call. Because it is reported before the call, its second
+    attempt shows this at the latest.
     """
 
     agent: str
@@ -117,24 +121,26 @@ class HealthReporter:
     _begun: dict[str, datetime] = field(default_factory=dict)
     """The complete-by time of each request that has begun and may still time out."""
     _over_links: set[str] = field(default_factory=set)
-    """Those of them that are answered over their links: this agent hears of no answer."""
+    """The begun requests whose services answer at their callback URL, without a reply of this
+    agent."""
     _faults: dict[str, _Fault] = field(default_factory=dict)
-    """The fault of each of them that ended without a result."""
+    """The fault of each begun request that ended without a result."""
     _opened_until: datetime | None = None
     """The end of the circuit's open time that was logged last."""
     _rate: Rate = field(default_factory=Rate)
     _reported_at: datetime | None = None
-    """When the last report was begun; for a second, ordinary requests need no new one."""
+    """When the last report was begun. For a second after it, ordinary requests need no new report.
+    """
     _row: AgentHealth | None = None
     """The last row that was certainly written."""
 
     def __post_init__(self) -> None:
-        """Let all requests that wait at the same time share one write."""
+        """Let all requests that wait at the same time share a write."""
         self._writes = GroupCommit[None, None](self._write)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Count a request as running for as long as it takes."""
+        """Count a request as running while the block runs."""
         self._running += 1
         try:
             yield
@@ -142,17 +148,18 @@ class HealthReporter:
             self._running -= 1
 
     async def request_started(self, request: AgentRequest) -> None:
-        """Note a request whose first call comes next; report it before the call if that is due."""
+        """Record a request before its first call. If a report is due, report it before the call."""
         self._begun[request.request_id] = request.complete_by
         was_tried = request.attempt > 1
         if self._is_due() or (was_tried and not self._is_reported(request)):
             await self._publish()
 
     def replied(self, request: AgentRequest, *, is_answer: bool) -> None:
-        """Note that the reply was sent; `is_answer` says whether the service had answered.
+        """Record that the reply was sent. `is_answer` says whether the service answered.
 
-        A first attempt is then no longer reported as begun: if its reply is lost, no failure is
-        counted. Later attempts stay reported, since an order may lose each reply by its own fault.
+        The first attempt is then no longer reported as begun: if its reply is lost, no failure is
+        counted. Later attempts stay reported, because an order may itself be the reason why each
+        reply is lost.
         """
         if is_answer:
             self._rate.count()
@@ -160,9 +167,10 @@ class HealthReporter:
             self._begun.pop(request.request_id, None)
 
     async def answers_later(self, request: AgentRequest) -> None:
-        """Report a request that is answered over its link (ANS-8): an agent may rest after it.
+        """Report a request that is answered at its callback URL (ANS-8).
 
-        If no answer comes, that is the fault of the attempt: no reply of this agent may still wait.
+        The agent may be idle afterwards, so the report cannot wait. If no answer comes, this is the
+        fault of the attempt. No reply of this agent can still be on its way.
         """
         self._rate.count()
         self._over_links.add(request.request_id)
@@ -171,7 +179,7 @@ class HealthReporter:
             await self._publish()
 
     async def turned_away(self) -> None:
-        """Report the open circuit before the reply, or the request would come back at once."""
+        """Report the open circuit before the reply, or the request would come back immediately."""
         until = self.circuit.open_until
         if until is None:
             return
@@ -189,7 +197,7 @@ class HealthReporter:
         by_gateway: bool = False,
         is_timeout: bool = False,
     ) -> None:
-        """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""
+        """Report the fault of an attempt without a result. It has no reply (AGT-4)."""
         self._faults[request.request_id] = _Fault(
             text=plain(without_particulars(fault), MAX_FAULT_TEXT),
             by_gateway=by_gateway,
@@ -198,14 +206,14 @@ class HealthReporter:
         await self._publish()
 
     def _is_due(self) -> bool:
-        """Whether the last report is a second old, or the clock was put back since."""
+        """Whether the last report is a second old, or the clock was put back since then."""
         return (
             self._reported_at is None
             or not timedelta() <= self.clock() - self._reported_at < INTERVAL
         )
 
     def _is_reported(self, request: AgentRequest) -> bool:
-        """Whether the last row names the request: it was delivered before."""
+        """Whether the last row names the request, which was then delivered before."""
         return self._row is not None and request.request_id in self._row.begun
 
     async def _publish(self) -> None:
@@ -244,10 +252,10 @@ class HealthReporter:
 
 
 def _grouped(faults: dict[str, _Fault], begun: Sequence[str]) -> Iterator[AttemptFault]:
-    """Yield the faults of these requests, the newest first; requests with equal faults share one.
+    """Yield the faults of these requests, newest first. Requests with equal faults share an entry.
 
-    A request whose text has no room keeps the parts that decide: whether a gateway answered, and
-    when the attempt timed out.
+    A fault without room for its text keeps the parts that matter for decisions: whether a gateway
+    answered, and when the attempt timed out.
     """
     groups: dict[tuple[str, bool, bool], dict[str, _Fault]] = {}
     texts: set[str] = set()

@@ -1,4 +1,4 @@
-"""Until when an agent may work on a request, and its replies."""
+"""The time limits of an agent's work on a request, and its replies."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -23,25 +23,28 @@ from engine.domain.messages import (
 )
 
 MAX_DETAIL = 1000
-"""Maximum number of characters of a reply's detail."""
+"""The most characters of a reply's detail."""
 
 
 LONGEST_PAUSE_SECONDS = 5.0
-"""The longest wait before a request that came before."""
+"""The longest pause before a redelivered request, in seconds."""
 
 
 def pause_before(delivery: int) -> float:
-    """Return how many seconds an agent waits before it works on a request that came before.
+    """Return how many seconds an agent waits before it works on a redelivered request.
 
-    A bus delivers at once again what failed, up to 2,000 times. Without a pause, a fault in the
-    code that calls a service would call it many times a second until the complete-by time. While a
-    worker process is replaced, a request uses up some twenty deliveries, which costs little here.
+    A bus redelivers immediately, up to 2,000 times. Without a pause, a fault in the code that calls
+    a service would call it many times a second until the complete-by time. While a worker process
+    is replaced, a request uses up about twenty deliveries, for which these pauses are short.
     """
     return min(0.01 * delivery, LONGEST_PAUSE_SECONDS)
 
 
 def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
-    """Return when the agent stops: before the complete-by time, since clocks differ (AGT-4)."""
+    """Return when the agent stops.
+
+    It is before the complete-by time, because clocks differ (AGT-4).
+    """
     return request.complete_by - margin
 
 
@@ -59,8 +62,8 @@ def failed(
 ) -> FailedReply:
     """Return the reply to a request that no retry can help (AGT-6).
 
-    `was_called` says whether earlier calls had no answer: then the outcome is in doubt. So it is if
-    the service had accepted one (`was_deferred`), and has not refused it itself (AGT-11).
+    The outcome is in doubt if earlier calls had no answer (`was_called`). It is also in doubt if
+    the service had deferred a call (`was_deferred`) and has not refused it itself (AGT-11).
     """
     owes_answer = was_deferred and not isinstance(error, RejectedError)
     return FailedReply(
@@ -73,10 +76,10 @@ def failed(
 
 
 def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: timedelta) -> datetime:
-    """Return until when work on a request may begin.
+    """Return the latest time at which work on a request may begin.
 
-    It may begin while half of its time, or the time of a whole call, is left. After that a timeout
-    would be charged to an order that had only waited.
+    Work may begin while half of the request's time, or the time of a whole call, is left. Later, a
+    time-out would be charged to an order that had only waited.
     """
     half = request.issued_at + (request.complete_by - request.issued_at) / 2
     return max(half, stop_at(request, margin) - call_timeout)
@@ -91,8 +94,8 @@ def not_attempted(
 ) -> NotAttemptedReply | DeferredReply:
     """Return the reply to a request that may come again later, without a failure (AGT-8).
 
-    `was_called` is that of `failed`; `was_deferred` says whether the service owes the final answer
-    to an earlier call (AGT-11).
+    `was_called` says whether earlier calls had no answer. `was_deferred` says whether the service
+    still has to give its final answer to an earlier call (AGT-11).
     """
     reason = NotAttemptedReason.THROTTLED if isinstance(error, ThrottledError) else error.reason
     retry_after = max(0.0, error.retry_after.total_seconds())
@@ -111,23 +114,23 @@ def not_attempted(
 
 
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
-"""The bounds of the pause before a service is asked again about what it has accepted."""
+"""The limits of the pause before a service is asked again about deferred work."""
 
 
 def pause_after(error: DeferredError) -> timedelta:
-    """Return the pause that the service asks for, within bounds (AGT-11)."""
+    """Return the pause that the service requests, within limits (AGT-11)."""
     return min(max(error.retry_after, SHORTEST_PAUSE), LONGEST_PAUSE)
 
 
 def is_overdue(request: AgentRequest, now: datetime) -> bool:
-    """Whether the service should have done by now what it accepted (AGT-11)."""
+    """Whether the service should have finished its deferred work by now (AGT-11)."""
     return request.answer_by is not None and now >= request.answer_by
 
 
 def deferred(request: AgentRequest, error: DeferredError, *, was_called: bool) -> DeferredReply:
-    """Return the reply to a request that the service will do later: it is asked again (AGT-11).
+    """Return the reply to a request that the service will do later. It is sent again (AGT-11).
 
-    `was_called` is that of `failed`.
+    `was_called` says whether earlier calls had no answer.
     """
     return DeferredReply(
         **_of(request),
@@ -137,5 +140,5 @@ def deferred(request: AgentRequest, error: DeferredError, *, was_called: bool) -
 
 
 def _of(request: AgentRequest) -> dict[str, Any]:
-    """Return the fields of a reply that are those of its request."""
+    """Return the fields of a reply that come from its request."""
     return request.model_dump(include={"order_id", "step", "action", "attempt", "complete_by"})

@@ -52,18 +52,18 @@ OVERDUE = "the service accepted the work, but did not finish it in time"
 
 @dataclass(kw_only=True, slots=True)
 class _EarlierCalls:
-    """The state in which the earlier calls of an attempt leave its step."""
+    """The result of the earlier calls of an attempt."""
 
     unanswered: bool
-    """Whether one of them had no answer."""
+    """Whether any of them had no answer."""
     accepted: bool = False
-    """Whether the service has accepted one, and its final answer is due (AGT-11)."""
+    """Whether the service has deferred one of them, and its final answer is due (AGT-11)."""
     fault: TransientError = field(default_factory=lambda: CallTimeoutError(NO_TIME))
-    """The last fault that may pass."""
+    """The last transient fault."""
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Record how the call within has failed."""
+        """Record how the call in the block fails."""
         try:
             yield
         except TransientError as fault:
@@ -93,17 +93,17 @@ class AgentService:
 
     @property
     def call_timeout(self) -> timedelta:
-        """How long a call that begins now may take before it is tried again."""
+        """How long a call that begins now may take before it is retried."""
         return self.usual_call_timeout * self.slowdown()
 
     async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
-        """Call the service and reply; once the time is up, send no reply (AGT-4, AGT-5).
+        """Call the service and reply. After the complete-by time, send no reply (AGT-4, AGT-5).
 
-        Nor is there one if the service answers over its link (ANS-8).
+        There is no reply either if the service answers at its callback URL (ANS-8).
 
-        A request that is delivered `again` may have reached the service before, from a process that
-        ended. A timeout is reported in the agent's health row, by which the order's state never
-        changes.
+        A request that is delivered `again` may already have reached the service, from a process
+        that ended. A time-out is reported in the agent's health row, which never changes the
+        order's state.
         """
         if self._is_too_late(request):
             return
@@ -127,9 +127,9 @@ class AgentService:
             await self._gave_up(request, CallTimeoutError(TOO_LATE))
 
     async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:
-        """Return the reply; raises the last `TransientError` if no time is left for a call.
+        """Return the reply. Raises the last `TransientError` if no time is left for a call.
 
-        Raises `AnswersLaterError` if the service answers over its link (ANS-8).
+        Raises `AnswersLaterError` if the service answers at its callback URL (ANS-8).
         """
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
             late = NotAttemptedError(NotAttemptedReason.LATE, LATE, timedelta())
@@ -156,7 +156,10 @@ class AgentService:
         return rules.completed(request, result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
-        """Call in its turn; the circuit is checked before and after the wait (AGT-8)."""
+        """Call the service with a slot.
+
+        The circuit is checked before and after the wait (AGT-8).
+        """
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
@@ -171,7 +174,7 @@ class AgentService:
     def _later(
         self, request: AgentRequest, error: DeferredError, *, was_called: bool
     ) -> DeferredReply:
-        """Return the reply to what the service does later; raises `TransientError` if overdue."""
+        """Return the reply about deferred work. Raises `TransientError` if it is overdue."""
         if rules.is_overdue(request, self.clock()):
             raise TransientError(OVERDUE) from error
         return rules.deferred(request, error, was_called=was_called)
@@ -199,12 +202,12 @@ class AgentService:
         return max(self.clock(), rules.stop_at(request, self.margin) - self.call_timeout)
 
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
-        """Retry transient faults with exponential back-off and jitter, in time only (AGT-2).
+        """Retry transient faults with exponential back-off and jitter, while time is left (AGT-2).
 
         A half-open probe that timed out is not retried: the circuit is open again, and the attempt
-        ends as a time-out, so that an order ends too whose service hangs for all (AGT-8).
-        A service that has accepted the call is asked again after the pause that it names, or after
-        that of a retry if it is longer, if time is left for a whole call then (AGT-11).
+        times out. So an order ends even if its service hangs for all orders (AGT-8). A service that
+        has deferred the call is asked again after the pause that it names, or after the retry's
+        pause if that is longer, provided that time is left for a whole call (AGT-11).
         """
         back_off = wait_exponential_jitter(multiplier=0.1, max=10, jitter=0.1)
 
@@ -227,11 +230,11 @@ class AgentService:
         )
 
     def _seconds_left(self, request: AgentRequest) -> float:
-        """Return the remaining time for the request; zero or less if it came too late (AGT-5)."""
+        """Return the remaining time for the request. Zero or less if it came too late (AGT-5)."""
         return (rules.stop_at(request, self.margin) - self.clock()).total_seconds()
 
 
 def _accepted(state: RetryCallState) -> DeferredError | None:
-    """Return the error by which the last call was accepted; None if it was not."""
+    """Return the error by which the last call was deferred. None if it was not."""
     error = state.outcome.exception() if state.outcome else None
     return error if isinstance(error, DeferredError) else None

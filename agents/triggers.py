@@ -1,7 +1,7 @@
 """Binds agents to their request queues.
 
-Each function call takes one request, and many run at a time: a call may hang until its complete-by
-time, and the host renews the locks of single messages only.
+Each function call takes one request, and many run at the same time. A call may hang until its
+complete-by time, and the host renews the locks of single messages only.
 """
 
 # The pattern in an hour, 14 of 23: the queue of requests
@@ -19,7 +19,7 @@ from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 
 
 def agent_functions(agent: AgentService, unread: UnreadableMessageHandler) -> func.Blueprint:
-    """Return the function that takes this agent's requests."""
+    """Make the function that takes this agent's requests."""
     triggers = Functions()
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
 

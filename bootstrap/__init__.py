@@ -1,1 +1,1 @@
-"""Makes stores and services from settings, business and adapters; `function_app.py` binds them."""
+"""Makes stores and services from settings, business and adapters. `function_app.py` binds them."""

@@ -12,7 +12,7 @@ from samples.simulator.service import SampleService, Simulator
 
 
 class Demonstration:
-    """The services that the agents call, simulated by the app, and the orders that try them."""
+    """Simulated services for the agents, and sample orders."""
 
     def __init__(self, engine: Engine) -> None:
         adapters, called = engine.adapters, simulated_agents(engine.settings.addresses)

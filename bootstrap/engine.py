@@ -49,7 +49,7 @@ from supervisor.service import SupervisorService
 ADAPTIVE = AdaptiveLimit()
 
 REQUESTS_PER_CALL = 2
-"""Open requests that an agent may have for each call that its service takes at a time."""
+"""How many open requests an agent may have for each concurrent call that its service takes."""
 
 
 def build_engine(
@@ -58,10 +58,11 @@ def build_engine(
     adapters: Adapters,
     admission_policy: AdmissionPolicy = ADAPTIVE,
 ) -> "Engine":
-    """Return the engine of a business.
+    """Make the engine of a business.
 
-    Raises `DeclarationError` for a business that cannot work, such as one with a step that no agent
-    offers, and `SettingsError` if callback URLs are needed and no public address is configured.
+    Raises `DeclarationError` for a business that cannot work, for example if no agent offers a
+    step's capability. Raises `SettingsError` if callback URLs are needed and no public address is
+    configured.
     """
     engine = Engine(settings, business, adapters, admission_policy)
     _check_callback_urls(settings, business)
@@ -74,7 +75,7 @@ def build_engine(
 
 
 def _check_callback_urls(settings: Settings, business: Application) -> None:
-    """Raise `SettingsError` if steps are completed over callback URLs, and none can be made."""
+    """Raise `SettingsError` if callback URLs are needed and cannot be made."""
     workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_events)
     waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
     if settings.public_url is None and (name := next(waiting, None)):
@@ -86,7 +87,7 @@ def _check_callback_urls(settings: Settings, business: Application) -> None:
 class Engine:
     """The stores and services that process orders.
 
-    Each service is made at its first use, and does no I/O before.
+    Each service is made when it is first used, and connects to nothing before that.
     """
 
     def __init__(
@@ -118,36 +119,35 @@ class Engine:
 
     @cached_property
     def agent_names(self) -> Sequence[str]:
-        """The names of these agents."""
         return [agent.name for agent in self.agents]
 
     @cached_property
     def bus_queues(self) -> Sequence[str]:
-        """The queues between scheduler and agents, and that of answers."""
+        """The queues between scheduler and agents, and the queue of external events."""
         return bus_queues(self.agent_names, answers=self.business.waits_for_events)
 
     @cached_property
     def call_limits(self) -> CallLimits:
-        """The limit of the public calls for each caller."""
+        """The limit of public calls for each caller."""
         return CallLimits(self.settings.public_calls_per_minute, self.settings.trusted_proxies)
 
     @cached_property
     def unit_of_work(self) -> UnitOfWork:
-        """The one way to change an order."""
+        """The only way to change an order."""
         parts = self.adapters
         tally = Tally(self.figures, parts.clock)
         return UnitOfWork(self.store, parts.bus, parts.clock, parts.new_id, tally.count)
 
     @cached_property
     def clock_guard(self) -> ClockGuard:
-        """Checks whether this process may use its clock."""
+        """Checks whether the clock of this process can be trusted."""
         return ClockGuard(
             check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id
         )
 
     @cached_property
     def callback_urls(self) -> CallbackUrls | None:
-        """Makes the URLs over which steps are completed from outside; None without an address."""
+        """Makes callback URLs. None if no public address is configured."""
         address = self.settings.public_url
         if address is None:
             return None
@@ -155,7 +155,6 @@ class Engine:
 
     @cached_property
     def submission(self) -> SubmissionService:
-        """Records submitted orders."""
         return SubmissionService(
             unit_of_work=self.unit_of_work,
             poison=self.poison_store,
@@ -176,7 +175,7 @@ class Engine:
 
     @cached_property
     def step_defaults(self) -> StepDefaults:
-        """What holds for steps that do not say otherwise."""
+        """The values for steps that declare none."""
         settings = self.settings
         return StepDefaults(
             timeout=timedelta(seconds=settings.step_timeout_seconds),
@@ -187,7 +186,7 @@ class Engine:
 
     @cached_property
     def scheduler_rules(self) -> SchedulerRules:
-        """The scheduler's decisions, by which operators also see what comes next."""
+        """The scheduler's decisions. Operators use them to see what comes next."""
         return SchedulerRules(
             instance=self.settings.instance_id,
             workflows=self.business.workflows,
@@ -202,7 +201,6 @@ class Engine:
 
     @cached_property
     def scheduler(self) -> SchedulerService:
-        """Claims orders and drives their steps."""
         return SchedulerService(
             unit_of_work=self.unit_of_work,
             rules=self.scheduler_rules,
@@ -240,7 +238,6 @@ class Engine:
         )
 
     def agent(self, agent: AgentDefinition) -> AgentService:
-        """Make the agent of one remote service."""
         settings, clock = self.settings, self.adapters.clock
         circuit = CircuitBreaker(
             orders=settings.circuit_orders,
@@ -272,7 +269,6 @@ class Engine:
 
     @cached_property
     def supervisor_rules(self) -> SupervisorRules:
-        """The supervisor's decisions."""
         return SupervisorRules(
             instance=self.settings.instance_id,
             clock_tolerance=self.clock_tolerance,
@@ -281,7 +277,6 @@ class Engine:
 
     @cached_property
     def supervisor(self) -> SupervisorService:
-        """Finds the steps that timed out."""
         return SupervisorService(
             unit_of_work=self.unit_of_work,
             leadership=self.adapters.leadership,
@@ -294,12 +289,14 @@ class Engine:
 
     @property
     def checked(self) -> Sequence[WorkItemKind]:
-        """The kinds of work items that sweeps check: deadlines only if a workflow declares one."""
+        """The kinds of work items that sweeps check.
+
+        Deadlines are included if a workflow declares one.
+        """
         return checked_kinds(has_deadlines=self.business.workflows.have_deadlines)
 
     @cached_property
     def customers(self) -> CustomerService:
-        """Takes orders over HTTP, and shows customers how far they are."""
         return CustomerService(
             unit_of_work=self.unit_of_work,
             submissions=self.submissions,
@@ -312,7 +309,6 @@ class Engine:
 
     @cached_property
     def callback_service(self) -> CallbackService:
-        """Takes callbacks."""
         return CallbackService(
             unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
@@ -322,7 +318,7 @@ class Engine:
 
     @cached_property
     def external_event_inbox(self) -> ExternalEventInbox:
-        """Takes external events off the queue."""
+        """Takes external events from the queue."""
         return ExternalEventInbox(
             unit_of_work=self.unit_of_work,
             workflows=self.business.workflows,
@@ -334,7 +330,7 @@ class Engine:
 
     @property
     def clock_tolerance(self) -> timedelta:
-        """How far the clocks of two processes may differ."""
+        """The largest expected difference between the clocks of two processes."""
         return timedelta(seconds=self.settings.clock_tolerance_seconds)
 
     @property
@@ -344,11 +340,11 @@ class Engine:
 
     @property
     def max_silence(self) -> timedelta:
-        """How long orders wait for silent agents before they are given up."""
+        """How long orders wait for silent agents before their steps fail."""
         return timedelta(seconds=self.settings.max_silence_seconds)
 
     def _capacity(self, agent: AgentDefinition) -> Capacity:
-        """Return the limits of an agent's open requests, and the shortest time of its steps."""
+        """Return the limits of an agent's open requests, and the shortest time-out of its steps."""
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
         steps = chain.from_iterable(workflow.steps for workflow in self.business.workflows.all)
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
@@ -357,5 +353,5 @@ class Engine:
         return Capacity(most=most, first=self.settings.circuit_orders, allowance=allowance)
 
     def _calls_in_flight(self, agent: AgentDefinition) -> int:
-        """Return how many calls the agent's service takes at a time, from all instances."""
+        """Return how many concurrent calls the agent's service takes, from all instances."""
         return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)

@@ -1,4 +1,4 @@
-"""Makes the operators' side of one process, as attributes of `Operations`."""
+"""Makes the operators' services of one process, as attributes of `Operations`."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -50,7 +50,7 @@ from submission.service import QUEUE as SUBMISSIONS
 class Operations:
     """The services that operators use, and those that alert them.
 
-    Each service is made at its first use, and does no I/O before.
+    Each service is made when it is first used, and connects to nothing before that.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -66,17 +66,17 @@ class Operations:
 
     @cached_property
     def archive(self) -> Archive:
-        """Orders and their histories, as far as they are still kept."""
+        """The orders and histories that are still kept."""
         return Archive(self.engine.store, self.engine.adapters.table("agents"))
 
     @cached_property
     def background_store(self) -> OrderStore:
-        """The orders, within the budget of the work on alerts."""
+        """The orders, within the limit of operations for work on alerts."""
         return self.engine.store.over(self._background("orders"))
 
     @cached_property
     def relay(self) -> Relay:
-        """Sends the rows of the outbox: alerts, and notices to submitters."""
+        """Sends the rows of the outbox: alerts, and notifications to submitters."""
         engine = self.engine
         return Relay(
             store=self.background_store,
@@ -88,7 +88,7 @@ class Operations:
 
     @cached_property
     def stall_detector(self) -> StallDetector:
-        """Raises alerts for standstill."""
+        """Raises alerts for orders and processes that stand still."""
         engine = self.engine
         return StallDetector(
             store=self.background_store,
@@ -105,7 +105,6 @@ class Operations:
 
     @cached_property
     def notifier(self) -> Notifier:
-        """Sends alerts to people."""
         engine = self.engine
         settings = engine.settings
         runbook = runbook_of(settings.runbook_url) if settings.runbook_url else {}
@@ -119,7 +118,10 @@ class Operations:
         )
 
     def channels_of(self, event: OperatorEvent) -> Sequence[str]:
-        """Return the channels that report an event: an end goes where the beginning went."""
+        """Return the channels that report an event.
+
+        The end of a condition goes to the channels that reported its beginning.
+        """
         engine = self.engine
         is_end = event.data.get("status") == ConditionStatus.RESOLVED
         return channels_of(
@@ -137,7 +139,7 @@ class Operations:
 
     @cached_property
     def retention(self) -> RetentionService:
-        """Removes old records, and erases a customer's."""
+        """Removes old records, and erases a customer's data."""
         engine = self.engine
         days = engine.settings.retention_days
         return RetentionService(
@@ -234,7 +236,7 @@ class Operations:
 
     @cached_property
     def copies(self) -> Copies:
-        """Copies of all rows that have to survive."""
+        """Copies of all rows that must survive a disaster."""
         engine = self.engine
         partitions = {
             "orders": engine.store.buckets,
@@ -247,7 +249,6 @@ class Operations:
 
     @cached_property
     def orders(self) -> OperatorService:
-        """Shows, explains and changes single orders."""
         engine = self.engine
         return OperatorService(
             unit_of_work=engine.unit_of_work,
@@ -272,7 +273,6 @@ class Operations:
 
     @cached_property
     def poison(self) -> PoisonService:
-        """Shows poison messages, and puts them back or drops them."""
         engine = self.engine
         parts = engine.adapters
         return PoisonService(

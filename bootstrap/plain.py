@@ -1,4 +1,4 @@
-"""What a business brings that has neither routes nor a page of its own."""
+"""The parts of a business that has neither its own routes nor a page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,10 +8,10 @@ from engine.pages.triggers import BusinessPage
 
 
 def routes(_: CustomerService) -> Sequence[Route]:
-    """Return no routes: its workflows have those of their endpoints."""
+    """Return no routes. The workflows have the routes of their endpoints."""
     return ()
 
 
 def page(_: Mapping[str, str]) -> BusinessPage | None:
-    """Return no page: visitors begin at the console."""
+    """Return no page. Visitors start at the console."""
     return None

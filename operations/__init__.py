@@ -1,1 +1,1 @@
-"""What operators use: alerts, the API, the command line."""
+"""The operators' tools: alerts, the API, the console and the command line."""

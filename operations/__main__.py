@@ -1,4 +1,7 @@
-"""`python -m operations`: the operators' command line. A set-up installs it as `operators` too."""
+"""`python -m operations`: the operators' command line.
+
+The packages also install it as `operators`.
+"""
 
 from operations.cli.main import main
 

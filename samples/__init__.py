@@ -1,4 +1,4 @@
-"""Examples: more businesses, a system that submits orders, and the simulated services.
+"""Examples: two more businesses, a system that submits orders, and the simulated services.
 
 Only `samples.simulator` is deployed.
 """

@@ -1,9 +1,10 @@
-"""Submits an order as a trusted system does, and prints the notices from a private queue (ALR-2).
+"""Submits an order as a trusted system does, and prints its notifications (ALR-2).
 
-Against the embedded stack (`make run`) it needs no settings: `python samples/follow_an_order.py`.
-Elsewhere, set the connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and in `REPLY_TO` a
-queue of your own whose name begins with `status-`. Each listener should have its own queue: a
-notice that another listener holds comes late.
+The notifications come to a private queue. Against the embedded stack (`make run`), the program
+needs no settings: `python samples/follow_an_order.py`. Elsewhere, set the connection strings in
+`STATE_STORAGE` and `SERVICE_BUS`, and set `REPLY_TO` to your own queue, whose name begins with
+`status-`. Give each listener its own queue, because a notification that another listener has locked
+comes late.
 """
 
 import asyncio
@@ -37,11 +38,14 @@ SERVICE_BUS = os.environ.get(
 REPLY_TO = os.environ.get("REPLY_TO", "status-example")
 ENDS = {"order-completed", "order-failed", "order-undone"}
 PATIENCE_SECONDS = 90
-"""Longer than the lock of a message, which another listener may hold."""
+"""The longest wait for a notification, in seconds.
+
+It is longer than the lock of a message, which another listener may have.
+"""
 
 
 def new_order_id() -> str:
-    """Return `b<bucket>-<ULID>`; the bucket, one of eight, spreads orders over partitions."""
+    """Make an id, `b<bucket>-<ULID>`. The bucket, one of eight, spreads orders over partitions."""
     return f"b{secrets.randbelow(8):02d}-{ULID()}"
 
 
@@ -65,12 +69,12 @@ async def submit(order_id: str) -> None:
 
 
 async def follow(order_id: str) -> str:
-    """Print the order's notices until it has ended; return the last event.
+    """Print the order's notifications until it has ended, and return the last event.
 
-    A notice may come twice, which its id shows, or late, which its sequence shows. It is completed
-    only after it was shown: after a crash in between, it comes again. Notices of other orders stay
-    on the queue. They are abandoned at the end and not at once, since each time counts as a
-    delivery, and the tenth would dead-letter the message.
+    A notification may come twice, with the same id, or late, with a lower sequence. It is completed
+    only after it was printed, so after a crash in between it comes again. Notifications of other
+    orders stay on the queue. They are abandoned only at the end, because each abandonment counts as
+    a delivery, and the tenth delivery would dead-letter the message.
     """
     event, seen, others = "", set[str](), list[ServiceBusReceivedMessage]()
     async with (
@@ -100,13 +104,13 @@ def show(notice: dict[str, Any]) -> None:
 
 
 async def let_go(queue: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
-    """Abandon a message; one whose lock has lapsed is on the queue already."""
+    """Abandon a message. If its lock has expired, it is already back on the queue."""
     with suppress(MessageLockLostError):
         await queue.abandon_message(message)
 
 
 async def main() -> int:
-    """Follow one order to its end; 0 if it was completed."""
+    """Follow an order to its end. Return 0 if it was completed."""
     order_id = new_order_id()
     print(f"submitting {order_id}", flush=True)
     await submit(order_id)

@@ -17,25 +17,29 @@ from engine.features.external_events.callback_urls import CallbackUrls
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchedulerRules:
-    """The decisions of one scheduler instance: pure, with the time as an argument."""
+    """The decisions of a scheduler instance.
+
+    They are pure functions with the time as an argument.
+    """
 
     instance: str
     workflows: Workflows
     payload: Payload
     providers: Mapping[str, str]
-    """The provider of each agent's service: services of one provider know the same keys."""
+    """The provider of each agent's service. Services of one provider share their idempotency keys.
+    """
     agents: Mapping[str, AgentDefinition] = field(default_factory=dict)
-    """The declared agents by name: what their services remember, and how long they may take."""
+    """The declared agents, by name."""
     callback_urls: CallbackUrls | None = None
-    """Makes the URLs over which steps are completed from outside; None where there are none."""
+    """Makes the URLs at which steps are completed from outside. None if there are none."""
     clock_tolerance: timedelta
     version_overlap: timedelta
-    """How long an order is left to a newer version of the app (FLT-12).
+    """How long an order with an unknown workflow or provider is left to a newer version (FLT-12).
 
-    It follows an unknown workflow, or a step of it may have been done at an unknown provider.
+    At an unknown provider, a step of the order may already have been done.
     """
     max_silence: timedelta
-    """How long an order waits for silent agents before its step is given up (SUP-9)."""
+    """How long an order waits for silent agents before its step fails (SUP-9)."""
 
     def claim(
         self,
@@ -46,8 +50,8 @@ class SchedulerRules:
     ) -> Transition | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
-        Return the reason instead if the order is not claimed. `silent` has the agents that are
-        silent, and since when.
+        Return the reason if the order is not claimed. `silent` maps each silent agent to the time
+        since which it has been silent.
         """
         decided = claim.claim(order, now, capacity, self._scheduler(), silent)
         if isinstance(decided, NotClaimed):
@@ -55,9 +59,10 @@ class SchedulerRules:
         return transition_of(decided, self._actor)
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
-        """Whether this app may claim orders on this workflow version (FLT-12).
+        """Whether this app may claim orders of this workflow version (FLT-12).
 
-        An order on an unknown version waits `version_overlap` for a newer app; then it is ended.
+        An order with an unknown version waits `version_overlap` for a newer app. After that it is
+        ended.
         """
         return claim.can_claim(self._scheduler(), workflow, version, waited)
 
@@ -69,10 +74,10 @@ class SchedulerRules:
         capacity: Capacity,
         agent: str,
     ) -> Transition | Note:
-        """Act on a valid reply; record any other one as refused (SCH-5, SCH-6, SCH-8).
+        """Act on a valid reply, or record an invalid one as refused (SCH-5, SCH-6, SCH-8).
 
         `agent` is the agent whose queue delivered the reply. Raises `NewerWorkflowError` for a
-        valid reply on which only a newer version of the app can act (FLT-12).
+        valid reply that only a newer version of the app can handle (FLT-12).
         """
         decided = receive(order, Delivery(reply, agent), now, capacity, self._scheduler())
         if isinstance(decided, RefusedReply):
@@ -92,7 +97,7 @@ class SchedulerRules:
         return f"scheduler/{self.instance}"
 
     def _scheduler(self) -> Scheduler:
-        """Return what the decisions need to know."""
+        """Return the knowledge that the decisions need."""
         return Scheduler(
             instance=self.instance,
             workflows=self.workflows,

@@ -1,4 +1,4 @@
-"""Applies the scheduler's rules on a wake-up, on a reply, and by polling."""
+"""Applies the scheduler's rules after a wake-up, after a reply, and by polling."""
 
 # The pattern in an hour, 11 of 23: the scheduler
 
@@ -33,24 +33,27 @@ from scheduler.rules import SchedulerRules
 log = logging.getLogger(__name__)
 
 WAKE_UP_TIME = timedelta(seconds=2)
-"""Time for which an order is left to the process that receives its wake-up.
+"""For this time, an order is left to the process that receives its wake-up.
 
-Other processes would only cause conflicts. It is short because an order whose wake-up was lost, or
-found no capacity, is claimed by the others only after it.
+Other processes would only cause conflicts. The time is short, because the others claim an order
+only afterwards if its wake-up was lost or found no capacity.
 """
 
 SKIPPED_FOR = timedelta(seconds=5)
-"""Time for which an order is passed over if none of the agents with room may take it."""
+"""For this time, an order is skipped if none of the agents with capacity may take it."""
 FOR_OTHERS = (NotClaimable.NO_CAPACITY_AT_ITS_OWN, NotClaimable.UNKNOWN_PROVIDER)
-"""Why none of them may."""
+"""The reasons why no agent with capacity may take an order."""
 
 AT_ONCE = 64
-"""Maximum number of orders that are claimed at a time."""
+"""The most orders that are claimed at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulerService:
-    """Claims orders and records what the agents answer. Any number of instances may run at once."""
+    """Claims orders and records the agents' replies.
+
+    Any number of instances may run at the same time.
+    """
 
     unit_of_work: UnitOfWork
     rules: SchedulerRules
@@ -60,11 +63,10 @@ class SchedulerService:
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def on_order_ready(self, order_ready: OrderReady) -> bool:
-        """Claim the orders whose turn it is; the named order may be among them (SCH-2, SCH-11).
+        """Claim the orders that are next.
 
-        If the order still waits, look once more: slots that were filled here since the last look
-        may be free again. Return whether the message should come again later, because no other
-        event might lead to the order.
+        The order of the wake-up may be among them (SCH-2, SCH-11). Return whether the message
+        should come again later, because no other event might lead to the order.
         """
         self.admission.announce(
             Candidate(
@@ -76,6 +78,7 @@ class SchedulerService:
         )
         await self._refresh()
         await self._claim_what_fits()
+        # Slots that were filled here since the last refresh may be free again.
         if self.admission.may_have_capacity(order_ready.order_id):
             await self._refresh(at_once=True)
             await self._claim_what_fits()
@@ -86,10 +89,11 @@ class SchedulerService:
         return True
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
-        """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).
+        """Record a reply from this agent's queue, and proceed with the order (SCH-5, SCH-6).
 
-        Then claim orders that waited for the slot. Those for other agents at work are left to the
-        processes that hear from these, or they would all claim the same ones at the same time.
+        Then claim orders that waited for the slot. Orders for other busy agents are left to the
+        processes that receive those agents' replies. Otherwise all processes would claim the same
+        orders at the same time.
         """
         await _beside_a_reply(self._refresh())
         order_id, decide = reply.order_id, partial(self._received, reply, agent)
@@ -117,7 +121,7 @@ class SchedulerService:
     def _received(
         self, reply: AgentReply, agent: str, order: OrderAggregate, now: datetime
     ) -> Decision:
-        """Decide about a reply; the next step may take the slot of the answered one."""
+        """Decide on a reply. The next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
         capacity = self.admission.capacity_for(
             order.order_id, runs_at, health_from_reply(reply, agent, now)
@@ -125,13 +129,13 @@ class SchedulerService:
         return self.rules.receive(order, reply, now, capacity, agent)
 
     async def _run(self, order_id: str, decide: Decide) -> Decision:
-        """Change an order: often this process has written it last."""
+        """Change an order. Often this process has written it last."""
         return await self.unit_of_work.run(order_id, decide, self._intend, from_memory=True)
 
     async def _intend(self, order: OrderAggregate, decision: Decision) -> None:
-        """Take the order's slots before the write: other decisions are made meanwhile.
+        """Reserve the order's slots before the write, because other decisions are made during it.
 
-        It awaits nothing, so no other decision comes between this one and its slots.
+        This awaits nothing, so no other decision is made before the slots are reserved.
         """
         after = decision.after if isinstance(decision, Transition) else order
         self.admission.open_requests.set_agents(order.order_id, _agents(after))
@@ -139,26 +143,25 @@ class SchedulerService:
     def _recorded(
         self, reply: AgentReply, agent: str, order: OrderAggregate, now: datetime
     ) -> Decision:
-        """Decide about a reply without a clock that can be trusted (FLT-9).
+        """Decide on a reply without a reliable clock (FLT-9).
 
-        A step that no supervisor has recovered counts as in time, and no step is started.
+        A step that no supervisor has recovered counts as in time. No step is started.
         """
         step = order.step(reply.step)
         in_time = min(now, (step and step.complete_by) or now)
         return self.rules.receive(order, reply, in_time, {}, agent)
 
     async def poll(self) -> None:
-        """Claim orders that no wake-up and no reply has led to (SCH-1)."""
+        """Claim orders to which no wake-up and no reply has led (SCH-1)."""
         await self._refresh(at_once=True)
         await self._claim_what_fits()
 
     async def _claim_what_fits(self, agent: str | None = None) -> None:
-        """Claim waiting orders for as long as agents have room for them.
+        """Claim waiting orders while agents have capacity for them.
 
-        With `agent`, claim only those to which its reply leads.
-
-        Orders whose partition is away are left to the next look. Raises `UnavailableError` if no
-        claim of a round reached the store.
+        With `agent`, claim only orders to which its reply leads. Orders whose partition is
+        unavailable are left to the next refresh. Raises `UnavailableError` if no claim of a round
+        reached the store.
         """
         while await self._may_claim():
             take = partial(self.admission.take, agent)
@@ -172,13 +175,13 @@ class SchedulerService:
                 raise UnavailableError
 
     async def _may_claim(self) -> bool:
-        """Whether the clock is right: complete-by times and chosen times depend on it."""
+        """Whether the clock is right. Complete-by times and start times depend on it."""
         return await self.clock_guard.agrees()
 
     async def _claim(self, candidate: Candidate) -> bool:
-        """Claim one order; return whether the store answered.
+        """Claim an order, and return whether the store answered.
 
-        An error with this order is logged and does not stop the others.
+        An error with this order is logged and does not affect other orders.
         """
         order_id = candidate.order_id
         try:
@@ -199,7 +202,7 @@ class SchedulerService:
         return True
 
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
-        """Whether no agent with room may take the order, or no agent here serves what it needs."""
+        """Whether no agent with capacity may take the order, or no agent here serves its need."""
         needs = candidate.needs
         is_served = needs == work_index.NO_AGENT or self.admission.is_served(needs)
         return refused.why in FOR_OTHERS or (
@@ -207,15 +210,15 @@ class SchedulerService:
         )
 
     def _claimed(self, order: OrderAggregate, now: datetime) -> Decision:
-        """Decide about the claim; the slot that the order was given counts as free for it."""
+        """Decide on the claim. The slot that the order already has counts as free."""
         capacity = self.admission.capacity_for(order.order_id, _agents(order))
         return self.rules.claim(order, now, capacity, self.admission.silent_agents())
 
     async def _refresh(self, *, at_once: bool = False) -> None:
         """Read the open requests, the waiting orders and the agents' health, if a refresh is due.
 
-        Callers wait for another caller's refresh only before the first one has succeeded: without
-        it there is no capacity.
+        Callers wait for another caller's refresh only until the first one has succeeded, because
+        there is no capacity before that.
         """
         waits = self._refreshing.locked()
         if waits and self.admission.has_refreshed:
@@ -236,12 +239,11 @@ class SchedulerService:
         self.admission.refresh(running, waiting, health, set(store.buckets) - readers.keys())
 
     async def _read_bucket(self, now: datetime, bucket: str) -> BucketReader[Candidate]:
-        """Read the orders of a bucket.
-
-        An overdue step takes no slot: its agent has stopped, even if no supervisor can recover it.
-        """
+        """Read the orders of a bucket."""
         choose = partial(self._candidate, now)
         reader = BucketReader(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
+        # An overdue step takes no slot: its agent has stopped, even if no supervisor can recover
+        # the step.
         await reader.at_all(
             now - self.rules.clock_tolerance,
             sum(capacity.most for capacity in self.admission.capacity.values()),
@@ -249,9 +251,9 @@ class SchedulerService:
         return reader
 
     async def _health(self, now: datetime) -> Sequence[AgentHealth] | None:
-        """Return the recent health reports of the agents; None if they cannot be read.
+        """Return the recent health reports of the agents. None if they cannot be read.
 
-        Also remove the records of silent agents that are silent no more.
+        Records of silent agents that have reported since are removed.
         """
         try:
             found = await self.agent_health.since(now - HEALTH_MAX_AGE)
@@ -264,7 +266,7 @@ class SchedulerService:
         return found
 
     def _candidate(self, now: datetime, row: IndexRow) -> Candidate | None:
-        """Return the order if it may be claimed; an unreadable row is passed over."""
+        """Return the order if it may be claimed. An unreadable row is skipped."""
         if self.admission.claim_queue.is_skipped(row.order_id):
             return None
         try:
@@ -276,7 +278,7 @@ class SchedulerService:
             return None
 
     def _if_wanted(self, row: IndexRow, now: datetime) -> Candidate | None:
-        """Return the order if its time has come and this app may claim its workflow (FLT-12)."""
+        """Return the order if it is due and this app may claim its workflow (FLT-12)."""
         (priority, needs), since = work_index.lane_of(row), work_index.since(row)
         claimable = self.rules.can_claim(
             row.data["Workflow"], row.data["WorkflowVersion"], now - since
@@ -292,7 +294,7 @@ class SchedulerService:
 
 
 async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:
-    """Do work beside a reply; if it fails, the poll retries it, and the reply is not repeated."""
+    """Do work beside a reply. If it fails, the poll retries it, and the reply is not repeated."""
     try:
         await work
     except* AppError as failures:

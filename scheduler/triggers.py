@@ -44,16 +44,19 @@ from scheduler.service import WAKE_UP_TIME, SchedulerService
 log = logging.getLogger(__name__)
 
 ONCE_MORE = WAKE_UP_TIME + 3 * REFRESH_INTERVAL
-"""Time until a wake-up comes again.
+"""The time until a wake-up comes again.
 
-By then every process has looked since `WAKE_UP_TIME` ended, so all of them may claim the order and
-those that were left behind with it.
+By then every process has refreshed since `WAKE_UP_TIME` ended. So each of them may claim the order,
+and any other order that was left behind.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inbox:
-    """Handles one message at a time; raises `UnavailableError` only if it were lost otherwise."""
+    """Handles one message at a time.
+
+    Raises `UnavailableError` only if the message would be lost.
+    """
 
     service: SchedulerService
     unread: UnreadableMessageHandler
@@ -63,7 +66,7 @@ class Inbox:
     async def on_order_ready(
         self, function: str, body: bytes, correlation_id: str | None, arrival: Arrival
     ) -> None:
-        """Let the scheduler claim an order; the poll makes up for a wake-up that fails."""
+        """Let the scheduler claim an order. The poll makes up for a wake-up that fails."""
         try:
             order_ready = decode_queued(OrderReady, body)
         except OtherVersionError as newer:
@@ -84,14 +87,17 @@ class Inbox:
             log.exception("scheduler.order_ready_failed", extra={"order_id": order_ready.order_id})
 
     async def _once_more(self, order_ready: OrderReady) -> None:
-        """Send the message again for later, under a new id, or a queue might drop it."""
+        """Send the message again for later.
+
+        It gets a new id, because a queue might drop the old one.
+        """
         message = order_ready.model_copy(update={"again": True}).to_bus()
         await self.bus.send([later(message, self.clock() + ONCE_MORE)])
 
     async def receive(
         self, function: str, agent: str, body: bytes, correlation_id: str | None, arrival: Arrival
     ) -> None:
-        """Let the scheduler act on a reply; if it fails, send the reply again for later."""
+        """Let the scheduler act on a reply. If this fails, send the reply again for later."""
         try:
             reply = _reply(body, correlation_id)
         except InvalidError as fault:
@@ -111,7 +117,10 @@ class Inbox:
             await self._later(reply, agent, why)
 
     async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
-        """Put the reply back on its queue while it is in time; else drop it: the step times out."""
+        """Return the reply to its queue while it is in time.
+
+        Otherwise drop it, and the step times out.
+        """
         now = self.clock()
         about = {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)}
         again = schedule_redelivery(reply.to_bus(agent, now), now, reply.complete_by)
@@ -124,7 +133,7 @@ class Inbox:
 
 
 def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
-    """Read a reply; raises `InvalidError`, also if the correlation id contradicts the body."""
+    """Read a reply. Raises `InvalidError`, also if the correlation id contradicts the body."""
     reply = decode_reply(body)
     if correlation_id not in (None, reply.request_id):
         raise InvalidError([InputFault("correlation id", "of-another-request")])
@@ -136,7 +145,7 @@ Messages = List[func.ServiceBusMessage]  # noqa: UP006
 
 
 def scheduler_functions(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
-    """Return the scheduler's functions: wake-ups, the responses of each agent, and the poll."""
+    """Make the scheduler's functions: wake-ups, the replies of each agent, and the poll."""
     triggers = Functions()
 
     @triggers.service_bus_queue_trigger(
@@ -179,10 +188,10 @@ def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:
 
 
 def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None, Arrival]]:
-    """Return body, correlation id and arrival of each message of a batch.
+    """Return the body, the correlation id and the arrival of each message in a batch.
 
-    If one message has no correlation id, none is returned: Azure's host leaves out the gaps, so
-    that later ids move up to other messages.
+    If any message has no correlation id, none is returned. Azure's host leaves out the gaps, so
+    later ids would move to other messages.
     """
     ids = [message.correlation_id or None for message in messages]
     sure = ids if all(ids) else [None] * len(ids)

@@ -1,1 +1,1 @@
-"""Shop: the business of this deployment, and the API by which customers place and follow orders."""
+"""The shop: the business of this deployment, and its customers' API."""

@@ -1,11 +1,11 @@
 """The business of this deployment: a shop for tea.
 
-For an order, the stock is reserved and the payment authorised at the same time; then the order is
-shipped; then the payment is captured. Each step has a compensation: release the stock, void the
+For an order, the stock is reserved and the payment is authorised at the same time. Then the order
+is shipped, and then the payment is captured. Each step has an undo: release the stock, void the
 authorisation, cancel the shipment, refund the capture. If the payment is refused, the order waits
-for an operator; if the stock or the shipment fails, the order is undone.
+for an operator. If the stock or the shipment fails, the order is undone.
 
-For a return, the goods go back into stock; then the payment is refunded.
+For a return, the goods go back into stock. Then the payment is refunded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,21 +36,21 @@ Email = Annotated[
     str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")
 ]
 Price = Annotated[str, Field(pattern=r"^[0-9]{1,7}\.[0-9]{2}$")]
-"""A decimal string such as "12.50" (EUR)."""
+"""A decimal amount in EUR as text, such as "12.50"."""
 
 
 # The payload of an order
 
 
 class Customer(Model):
-    """Who ordered: personal data, which never leaves the order row."""
+    """The customer: personal data, which is only in the order row."""
 
     name: Personal[Name]
     email: Owner[Email]
 
 
 class Line(Model):
-    """One product of the order."""
+    """A product of the order."""
 
     sku: Annotated[Text, Field(max_length=40)]
     quantity: Annotated[int, Field(ge=1, le=1000)]
@@ -58,7 +58,7 @@ class Line(Model):
 
 
 class Content(Model):
-    """What is ordered, at which prices, and by whom."""
+    """The payload of an order: products, prices and customer."""
 
     customer: Customer
     items: Annotated[tuple[Line, ...], Field(min_length=1, max_length=50)]
@@ -79,7 +79,7 @@ def only_our_products(content: Content) -> None:
 
 
 class Item(Model):
-    """A product, and how many of it."""
+    """A product with its quantity."""
 
     sku: str
     quantity: int
@@ -105,19 +105,19 @@ class Capture(Charge):
 
 
 class Parcel(Goods):
-    """The products, and the reservation to ship them from."""
+    """The products, and the reservation that they are shipped from."""
 
     reservation: str | None
 
 
 class Reference(Model):
-    """An answer: the service's own name for what it did."""
+    """The answer of a service: its own reference for what it did."""
 
     reference: str | None = None
 
 
 class Charged(Reference):
-    """The answer about a charge."""
+    """The answer to a charge."""
 
     amount: str | None = None
 
@@ -130,7 +130,10 @@ class Inventory(Agent):
 
 
 class Payment(Agent):
-    """The payment provider; `authorise_first` is the operation as the first version used it."""
+    """The payment provider.
+
+    `authorise_first` is the operation in the first version of the workflow.
+    """
 
     authorise = Operation(Charge, Charged)
     authorise_first = Operation(Charge, Reference, name="authorise")
@@ -147,7 +150,7 @@ class Shipping(Agent):
 
 
 PROVIDER = "psp"
-"""The payment provider behind both payment agents, which knows the same idempotency keys."""
+"""The payment provider behind both payment agents, which shares idempotency keys between them."""
 DECLINED = "card declined"
 
 provider = Payment("payment", provider=PROVIDER, refusal=DECLINED)
@@ -159,18 +162,16 @@ carrier = Shipping("shipping", refusal="address not deliverable")
 # The workflows
 
 first_orders = Workflow("order", Content, version=1)
-"""For orders from the time when the payment was the only step."""
+"""The first version of the workflow, in which the payment was the only step."""
 orders = Workflow("order", Content, version=2)
 returns = Workflow("return", Content)
 
 
 def goods(order: Content) -> tuple[Item, ...]:
-    """Return the ordered products."""
     return tuple(Item(sku=line.sku, quantity=line.quantity) for line in order.items)
 
 
 def total(order: Content) -> str:
-    """Return the sum of an order."""
     prices = (Decimal(line.unit_price) * line.quantity for line in order.items)
     return Money.of(sum(prices, Decimal(0)), "EUR").amount
 
@@ -213,7 +214,7 @@ def refund(order: Content) -> Charge:
 
 
 def skus(request: Mapping[str, Any]) -> Iterable[str]:
-    """Return the products in a request to a service."""
+    """Return the SKUs in a request to a service."""
     items = request.get("items")
     lines = items if isinstance(items, list) else []
     return [str(line["sku"]) for line in lines if isinstance(line, Mapping) and "sku" in line]

@@ -6,7 +6,6 @@ from engine.workflow import Money
 
 
 def eur(amount: str) -> Money:
-    """Return an amount in EUR."""
     return Money(amount=amount, currency="EUR")
 
 

@@ -1,4 +1,4 @@
-"""A customer's purchase, and the customer's view of the order."""
+"""A customer's purchase, and the customer's view of an order."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,9 +24,9 @@ from shop.business import SHOP, Customer
 from shop.catalogue import BY_SKU, Product
 
 LARGEST_TOTAL = Decimal(5000)
-"""Maximum total of a purchase in EUR: purchases are anonymous, and each is authorised."""
+"""The largest total of a purchase in EUR. Purchases are anonymous, and each is authorised."""
 SIMULATED = "A demonstration: payments go to a simulated service."
-"""On every page of a shop that charges nobody."""
+"""The notice on every page of a shop that charges no money."""
 EXAMPLE: JsonDict = {
     "customer": {"name": "Ada Lovelace", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -34,10 +34,10 @@ EXAMPLE: JsonDict = {
 
 
 class Wish(RequestBody):
-    """A product of the shop, and how many of it the customer wants."""
+    """A product of the shop, and the quantity that the customer wants."""
 
     sku: str
-    """Of a product that the shop sells: `GET /api/products`."""
+    """The SKU of a product from `GET /api/products`."""
     quantity: Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -47,7 +47,7 @@ class Purchase(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
     customer: Customer
     items: Annotated[tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False)]
-    """Together they cost 5000 EUR at most."""
+    """The total must not exceed 5000 EUR."""
 
 
 class OperatorPurchase(Purchase):
@@ -62,21 +62,21 @@ class StepStatus(View):
     name: str
     state: StepState
     trying_again: Annotated[bool, Field(exclude_if=not_)]
-    """Whether it runs or waits again after an attempt without success."""
+    """Whether the step runs or waits again after an attempt without a result."""
 
 
 class Status(View):
-    """The public status of an order, without personal data and internals."""
+    """The public status of an order, without personal data and internal details."""
 
     etag = True
     order_id: OrderId
     process_state: ProcessState | Literal["Accepted"]
-    """`Accepted` if the queue holds it; no order is recorded in such a state."""
+    """`Accepted` while the order is only in the queue. No recorded order has this state."""
     placed_at: datetime
     updated_at: datetime
     direction: Direction = Direction.FORWARD
     not_before: Annotated[datetime | SkipJsonSchema[None], Field(exclude_if=not_)] = None
-    """The time that was chosen for its beginning, as long as it waits for that (SUB-9)."""
+    """The chosen start time, while the order waits for it (SUB-9)."""
     steps: list[StepStatus]
     outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
     retry_after: Annotated[int | SkipJsonSchema[None], AskAgain] = 1
@@ -89,7 +89,7 @@ class ProductList(View):
 
 
 def prices(purchase: Purchase) -> Mapping[str, str]:
-    """Return the prices of the products, by SKU; raises `InvalidError` for what nobody may buy."""
+    """Return the prices of the products, by SKU. Raises `InvalidError` if they cannot be bought."""
     unknown = [
         f"items.{index}.sku: there is no such product"
         for index, wish in enumerate(purchase.items)
@@ -112,7 +112,7 @@ def submission(
     order_id: str,
     placed_at: datetime,
 ) -> Submission:
-    """Return the message that submits the order, at these prices (SUB-1)."""
+    """Make the message that submits the order at these prices (SUB-1)."""
     payload: dict[str, Any] = {
         "customer": purchase.customer.model_dump(),
         "items": [{**wish.model_dump(), "unitPrice": prices[wish.sku]} for wish in purchase.items],
@@ -129,7 +129,6 @@ def submission(
 
 
 def status(order: OrderAggregate) -> Status:
-    """Return the public status of an order."""
     return Status(
         order_id=order.order_id,
         process_state=order.process_state,
@@ -154,7 +153,7 @@ def _step_status(order: OrderAggregate, step: Step) -> StepStatus:
 
 
 def is_tried_again(order: OrderAggregate, step: Step) -> bool:
-    """Whether the step runs again, or waits to run again, after an attempt without success."""
+    """Whether the step runs again, or waits to run again, after an attempt without a result."""
     if order.has_ended:
         return False
     match step.state:
@@ -166,7 +165,7 @@ def is_tried_again(order: OrderAggregate, step: Step) -> bool:
 
 
 def notice(addresses: Mapping[str, str]) -> str:
-    """Return what every page says, by the addresses of the agents' services; may be empty."""
+    """Return the notice for every page. Empty if a real service takes the payments."""
     charging = [agent.name for agent in SHOP.agents if agent.offers == "payment"]
     simulated = any(is_simulated(name, addresses.get(name, "")) for name in charging)
     return SIMULATED if simulated else ""

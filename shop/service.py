@@ -1,4 +1,4 @@
-"""Takes purchases, at the shop's prices, and shows their orders in its words."""
+"""Accepts purchases at the shop's prices, and shows the status of their orders."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ ORDERS = "/api/orders"
 
 @dataclass(frozen=True, kw_only=True)
 class ShopService:
-    """Takes purchases through the service of all customers, and shows their orders."""
+    """Accepts purchases through `CustomerService`, and shows their orders."""
 
     customers: CustomerService
 
@@ -26,9 +26,10 @@ class ShopService:
     async def place(
         self, purchase: Purchase, key: IdempotencyKey, beginning: Beginning = AT_ONCE
     ) -> Placed:
-        """Place an order; raises `RefusedError` if the key stands for another one.
+        """Place an order.
 
-        Raises `InvalidError` if the purchase is not one that the shop takes now.
+        Raises `RefusedError` if the key stands for another order, and `InvalidError` if the shop
+        cannot accept the purchase now.
         """
         order = NewOrder(
             content=purchase,
@@ -45,9 +46,10 @@ class ShopService:
         return await self.place(purchase, key, beginning)
 
     async def follow(self, order_id: str) -> Status:
-        """Follow an order; raises `UnknownOrderError`.
+        """Follow an order.
 
-        The id contains the time of the order, so a new order is known before it is recorded.
+        The id contains the time of the order, so a new order is recognised before it is recorded.
+        Raises `UnknownOrderError`.
         """
         found = await self.customers.find(order_id)
         if isinstance(found, datetime):

@@ -11,7 +11,6 @@ from shop.service import ShopService
 
 
 def routes(customers: CustomerService) -> Sequence[Route]:
-    """Return the shop's routes."""
     shop = ShopService(customers=customers)
     return [
         Route("shop_products", "GET", "api/products", shop.products, open=True),
@@ -24,5 +23,5 @@ def routes(customers: CustomerService) -> Sequence[Route]:
 
 
 def page(addresses: Mapping[str, str]) -> BusinessPage:
-    """Return the shop's page; `addresses` are those of the agents' services, by agent."""
+    """Return the shop's page. `addresses` are the addresses of the agents' services, by agent."""
     return BusinessPage(path="shop", title="Shop", folder=PAGE, notice=notice(addresses))

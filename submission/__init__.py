@@ -1,1 +1,1 @@
-"""Submission: takes order messages off the queue and records the orders (pattern.md, 3)."""
+"""Submission: takes order messages from the queue and records the orders (pattern.md, 3)."""

@@ -1,4 +1,4 @@
-"""Makes a new order of a submission message, or a refusal that names every fault."""
+"""Turns a submission message into a new order, or into a refusal with all faults."""
 
 import hashlib
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from engine.domain.submitted_order import Order
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
-    """The settings of new orders; a workflow may override the defaults of its steps."""
+    """The settings of new orders. A workflow may override the defaults of its steps."""
 
     workflows: Workflows
     default_workflow: str
@@ -42,10 +42,10 @@ class Terms:
 
 
 def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
-    """Decode and check one message; raises `InvalidError` with all faults (SUB-4).
+    """Decode and check a message. Raises `InvalidError` with all faults (SUB-4).
 
-    The error is `OtherVersionError` for a message of a newer version of the app, and
-    `UnknownNameError` if only a newer version might know the names in it (FLT-12).
+    The error is `OtherVersionError` for a message of a newer version of the app. It is
+    `UnknownNameError` if a newer version might know the unknown names in it (FLT-12).
     """
     payload, errors = payload_in(body), list[InvalidError]()
     try:
@@ -63,7 +63,7 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
 
 
 class PlacedAt(BaseModel):
-    """The part that submissions of all versions share: when the order was placed."""
+    """The time of the order's placement, which submissions of all versions contain."""
 
     placed_at: Moment = Field(alias="placedAt")
 
@@ -72,10 +72,10 @@ SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 
 def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta | None:
-    """Return how long to put off a message of a newer version; None if it is too old (FLT-12).
+    """Return how long to postpone a message of a newer version. None if it is too old (FLT-12).
 
-    The pause grows with the message's age. `placedAt` shows the age, however often the message was
-    put back on its queue.
+    The pause grows with the age of the message. The age comes from `placedAt`, which stays the same
+    however often the message was returned to its queue.
     """
     try:
         age = now - decode_queued(PlacedAt, body).placed_at
@@ -87,7 +87,7 @@ def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta 
 
 
 def _workflow_of(message: Submission, terms: Terms) -> WorkflowDefinition:
-    """Return the workflow of the order; raises `InvalidError` for unknown names."""
+    """Return the workflow of the order. Raises `InvalidError` for unknown names."""
     name = message.workflow or terms.default_workflow
     unknown, workflow = list[InputFault | str](), terms.workflows.latest(name)
     if bucket_of(message.order_id) not in terms.buckets:
@@ -107,7 +107,7 @@ def _workflow_of(message: Submission, terms: Terms) -> WorkflowDefinition:
 def new_order(
     message: Submission, workflow: WorkflowDefinition, terms: Terms, now: datetime, actor: str
 ) -> Transition:
-    """Return the order's first version: its rows in one transaction, then a wake-up.
+    """Return the first version of the order: its rows in one transaction, then a wake-up.
 
     Implements SUB-2 and SUB-6. An order for a later time waits for a poll (SUB-9).
     """
@@ -118,7 +118,7 @@ def new_order(
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:
-    """Return the order as it is recorded, with the rows by which its business finds it."""
+    """Return the recorded order, with the rows by which its business finds it."""
     keys = terms.payload.distinct_keys(message.payload)
     return Order(
         order_id=message.order_id,
@@ -131,12 +131,12 @@ def _recorded(message: Submission, terms: Terms) -> Order:
 
 
 def digest_of(message: Submission) -> str:
-    """Return a digest of the fields that the engine reads, as they were sent: not of the payload.
+    """Return a digest of the fields that the engine reads, as they were sent, without the payload.
 
-    Equal values have one digest, however they are written: spacing, order, zones of times, and
-    defaults that are written out make no difference. A message without a workflow differs from one
-    that names the default, which a newer version may change. Rows keep the digest, so its form must
-    never change.
+    Equal values have the same digest: spacing, order, time zones, and explicit defaults make no
+    difference. A message without a workflow differs from a message that names the default workflow,
+    because a newer version may change the default. Rows keep the digest, so its form must never
+    change.
     """
     sent = {
         name: _canonical(value)
@@ -151,7 +151,7 @@ def _canonical(value: object) -> str:
 
 
 def same_submission(existing: OrderAggregate, new: OrderAggregate, business: Payload) -> bool:
-    """Whether a repeated message has the content that was submitted for the order (SUB-3)."""
+    """Whether a repeated message has the same content as the recorded order (SUB-3)."""
     return is_same(existing.submitted, new.submitted, business)
 
 
@@ -161,7 +161,7 @@ OTHER_CONTENT = Cause(Code.SUBMISSION_CONFLICT)
 def refusal_of(
     existing: OrderAggregate, body: bytes, arrived: datetime, now: datetime, actor: str
 ) -> Note:
-    """Return the record, with an alert, of a message that would overwrite an order (SUB-3)."""
+    """Return a note, with an alert, about a message that would overwrite an order (SUB-3)."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     order_id = existing.order_id
     event_id = f"{order_id}:refused:{digest}"
@@ -177,8 +177,8 @@ def refusal_of(
 def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> OperatorEvent:
     """Return the alert for a message that cannot be used (SUB-4).
 
-    The same message gives the same event, including its time. A message that was put back arrives
-    anew, and gives a new event.
+    The same message gives the same event with the same time. A message that was returned to its
+    queue arrives again, and gives a new event.
     """
     event_id = f"rejected:{hashlib.sha256(body).hexdigest()[:32]}:{sortable(arrived)}"
     why = Cause(Code.SUBMISSION_INVALID, {"faults": _first(fault.as_facts(), MAX_OF_REASON)})
@@ -186,11 +186,11 @@ def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> Operato
 
 
 MAX_OF_REASON = 1000
-"""Maximum number of characters of the faults in an alert."""
+"""The most characters of faults in an alert."""
 
 
 def _first(faults: Sequence[Any], most: int) -> list[Any]:
-    """Return the first faults with at most so many characters; a text is shortened."""
+    """Return the first faults, with at most this many characters in all. A text is shortened."""
     found = []
     for fault in faults:
         most -= len(shown := fault[:most] if isinstance(fault, str) else exact_json.write(fault))

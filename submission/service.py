@@ -1,4 +1,4 @@
-"""Records the orders that submission messages hold."""
+"""Records the orders in submission messages."""
 
 # The pattern in an hour, 5 of 23: one message, one order
 
@@ -23,7 +23,7 @@ QUEUE = "order-submissions"
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionService:
-    """Turns each message into a recorded order, once, or keeps it as poison with its reason."""
+    """Turns each message into exactly one recorded order, or keeps it as poison with its reason."""
 
     unit_of_work: UnitOfWork
     poison: PoisonStore
@@ -31,22 +31,23 @@ class SubmissionService:
     slowdown: Slowdown
     instance: str
     unknown_name_max_deliveries: int
-    """Maximum deliveries of a message with names that only a newer app may know (FLT-12)."""
+    """The most deliveries of a message whose names only a newer version may know (FLT-12)."""
     queue: TextQueue
     version_overlap: timedelta
     """How long after its placement an order of a newer version is left to newer hosts."""
 
     def read(self, body: bytes) -> tuple[Submission, WorkflowDefinition]:
-        """Return a message and its workflow; raises `InvalidError` with every fault."""
+        """Return a message and its workflow. Raises `InvalidError` with all faults."""
         return rules.read(body, self.terms)
 
     async def record(self, body: bytes, arrival: Arrival | None = None, delivery: int = 1) -> None:
-        """Record the order of one message, or keep the message as poison.
+        """Record the order in a message, or keep the message as poison.
 
-        `delivery` counts the deliveries of the message, including this one. Raises
-        `UnavailableError` if it should be delivered again, and `UnknownNameError` if a newer host
-        should receive it. The alert bears the time of arrival, so that there is one, however often
-        it is handled.
+        `delivery` is the number of deliveries, including this one. The alert contains the time of
+        arrival, so there is one alert however often the message is handled.
+
+        Raises `UnavailableError` if the message should be delivered again, and `UnknownNameError`
+        if a newer host should receive it.
         """
         arrival = arrival or Arrival(at=self.unit_of_work.clock())
         try:
@@ -75,9 +76,9 @@ class SubmissionService:
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
 
     async def _left_to_newer(self, body: bytes, fault: OtherVersionError) -> bool:
-        """Put the message back on its queue with a pause; return False if it is too old for that.
+        """Return the message to its queue with a pause. Return False if it is too old for that.
 
-        The host removes the received copy afterwards. A crash in between leaves two copies, which
+        Afterwards the host removes the received copy. A crash in between leaves two copies, which
         make one order.
         """
         pause = rules.pause_of_newer(body, self.unit_of_work.clock(), self.version_overlap)
@@ -91,7 +92,7 @@ class SubmissionService:
         return True
 
     async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:
-        """Alert the operators, then keep the message: a crash in between repeats both."""
+        """Alert the operators, then keep the message. A crash in between repeats both."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
         store = self.unit_of_work.store
         rejection = rules.rejection_of(body, fault, arrival.at)

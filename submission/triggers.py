@@ -11,7 +11,7 @@ from submission.service import QUEUE, SubmissionService
 
 
 def submission_functions(service: SubmissionService) -> func.Blueprint:
-    """Return the function that takes order messages off the queue."""
+    """Make the function that takes order messages from the queue."""
     triggers = Functions()
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")

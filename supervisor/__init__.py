@@ -1,4 +1,4 @@
-"""Supervisor: finds steps that timed out, and gives the order back or up (pattern.md, 6).
+"""Supervisor: finds steps that timed out, and retries, undoes or ends their orders (pattern.md, 6).
 
 It knows no workflow.
 """

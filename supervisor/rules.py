@@ -25,20 +25,23 @@ FOUND_WITHIN = timedelta(minutes=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SupervisorRules:
-    """The decisions of one supervisor instance: pure, with the time as an argument."""
+    """The decisions of a supervisor instance.
+
+    They are pure functions with the time as an argument.
+    """
 
     instance: str
     clock_tolerance: timedelta
     max_unbegun_attempts: int
-    """A step is given up after so many requests in a row that no agent began (SUP-9)."""
+    """A step fails after this many requests in a row that no agent began (SUP-9)."""
 
     def recover(
         self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth] | None
     ) -> Transition | None:
-        """Act on what has expired: steps, and the order's deadline; None if nothing has.
+        """Act on expired steps, and on the order's deadline. None if nothing has expired.
 
-        `health` are the agents' health reports; None if they cannot be read. Then no failure is
-        counted, and no step is given up.
+        `health` has the agents' health reports. It is None if they cannot be read. Then no failure
+        is counted, and no step fails.
         """
         reports = _reports_of(order, health)
         next_version = recover(order, now, reports, self.clock_tolerance, self.max_unbegun_attempts)
@@ -49,12 +52,12 @@ class SupervisorRules:
     def unresponsive_agents(
         self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
     ) -> Iterator[tuple[str, datetime]]:
-        """Yield the agents of expired steps that have not reported since the request, and its time.
+        """Yield the agents that have not reported since the request of an expired step.
 
-        If no sweep has found the step in time, the whole app may have been away, and the silence
-        begins with an attempt that would end now. An attempt that the deadline of its order cut
-        short shows nothing: its agent may have had no time to begin it. `health` are the agents'
-        health reports.
+        Each comes with the time of the request. If no sweep has found the step in time, the whole
+        app may have been unavailable. Then the silence begins with an attempt that would end now.
+        An attempt that its order's deadline cut short shows nothing, because its agent may have had
+        no time to begin it.
         """
         for step in order.in_state(AtWork):
             requested_at = step.started_at
@@ -71,7 +74,7 @@ class SupervisorRules:
 def _reports_of(
     order: OrderAggregate, health: Sequence[AgentHealth] | None
 ) -> Mapping[str, AttemptReport]:
-    """Return what agents have reported of each attempt that is under way, by its request."""
+    """Return what agents have reported about each running attempt, by its request."""
     attempts = {request_id_of(order.order_id, step): step for step in order.in_state(AtWork)}
     return {request: _report_of(request, step, health) for request, step in attempts.items()}
 

@@ -26,12 +26,12 @@ from supervisor.silence import SilenceRecorder
 log = logging.getLogger(__name__)
 
 PAGE = 100
-"""Maximum number of orders that are recovered between two checks of the lease."""
+"""The most orders that are recovered between two checks of the lease."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisorService:
-    """One of any number of supervisors; only the holder of the lease sweeps (SUP-5)."""
+    """One of any number of supervisors. Only the holder of the lease sweeps (SUP-5)."""
 
     unit_of_work: UnitOfWork
     leadership: Leadership
@@ -40,14 +40,11 @@ class SupervisorService:
     agent_health: AgentHealthLog
     clock_guard: ClockGuard
     checked: Sequence[WorkItemKind]
-    """The kinds of work items that are checked once their time has passed: a query for each."""
+    """The kinds of work items that are checked when they are due, with one query for each kind."""
 
     async def sweep(self) -> int:
-        """Recover every overdue order (SUP-2, SCH-17); return how many were recovered.
-
-        It does nothing without the lease, or if the clock is off: a clock that is ahead would make
-        every running order overdue.
-        """
+        """Recover every overdue order (SUP-2, SCH-17). Return how many were recovered."""
+        # A clock that is ahead would make every running order overdue.
         if not await self.clock_guard.agrees():
             return 0
         if not await self.leadership.acquire():
@@ -70,7 +67,7 @@ class SupervisorService:
         return recovered
 
     async def _sweep_bucket(self, bucket: str, kind: WorkItemKind, silence: SilenceRecorder) -> int:
-        """Recover the overdue orders of a bucket page by page, for as long as the lease is held."""
+        """Recover the overdue orders of a bucket page by page, while this process has the lease."""
         start, end = work_index.overdue(
             self.unit_of_work.clock() - self.rules.clock_tolerance, kind
         )
@@ -84,7 +81,7 @@ class SupervisorService:
         return found
 
     async def _recover_all(self, order_ids: Sequence[str], silence: SilenceRecorder) -> int:
-        """Recover each of these orders; return how many were recovered."""
+        """Recover these orders, and return how many were recovered."""
         if not order_ids:
             return 0
         health = await self._read_health()
@@ -93,7 +90,7 @@ class SupervisorService:
         )
 
     async def _read_health(self) -> Sequence[AgentHealth] | None:
-        """Return the agents' health reports; None if they cannot be read."""
+        """Return the agents' health reports. None if they cannot be read."""
         try:
             return await self.agent_health.since(self.unit_of_work.clock() - KEPT)
         except UnavailableError as away:
@@ -103,10 +100,10 @@ class SupervisorService:
     async def _recover(
         self, order_id: str, health: Sequence[AgentHealth] | None, silence: SilenceRecorder
     ) -> bool:
-        """Recover one order; of this and a concurrent reply, claim or recovery, one wins (SUP-4).
+        """Recover an order. One of this and a concurrent reply, claim or recovery wins (SUP-4).
 
-        If `health` is None, no failure is counted, no step is given up, and no agent counts as
-        silent. An error with the order does not stop the others; it is logged at each sweep.
+        If `health` is None, no failure is counted, no step fails, and no agent counts as silent. An
+        error with the order is logged at each sweep, and does not affect other orders.
         """
         decide = partial(self._recovered, health)
         record = None if health is None else partial(self._record_silence, health, silence)
@@ -131,9 +128,9 @@ class SupervisorService:
         order: OrderAggregate,
         decision: Decision,
     ) -> None:
-        """Record the agents that this order shows to be silent, before it is given back.
+        """Record the agents that this order shows to be silent, before the order is recovered.
 
-        Otherwise its wake-up would reach a scheduler first, which would send the request again
+        Otherwise a scheduler could receive its wake-up first, and send the request again
         immediately.
         """
         del decision

@@ -1,4 +1,4 @@
-"""The record of silent agents, by which schedulers send them only a few requests (SUP-10)."""
+"""Records silent agents, so that schedulers send them only a few requests (SUP-10)."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class SilenceRecorder:
-    """Records once each agent that one sweep finds silent.
+    """Records each agent that a sweep finds silent, once.
 
     The agent's own next report overrules the record.
     """
@@ -24,16 +24,16 @@ class SilenceRecorder:
     instance: str
     clock: Clock
     _settled: set[str] = field(default_factory=set)
-    """The agents whose record was written, or could not be."""
+    """The agents whose record was written or failed."""
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def record(
         self, agent: str, requested_at: datetime, health: Sequence[AgentHealth]
     ) -> None:
-        """Record that the agent has not reported since this request, in place of a former record.
+        """Record that the agent has not reported since this request.
 
-        `health` are the agents' health reports. If the record cannot be written, the next sweep
-        writes it.
+        This replaces its former record. `health` has the agents' health reports. If the record
+        cannot be written, the next sweep writes it.
         """
         async with self._writing:
             if agent in self._settled:

@@ -9,7 +9,7 @@ from supervisor.service import SupervisorService
 
 
 def supervisor_functions(service: SupervisorService) -> func.Blueprint:
-    """Return the function that runs the sweep."""
+    """Make the function that runs the sweep."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)

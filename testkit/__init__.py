@@ -1,4 +1,4 @@
-"""The testing package for authors of applications; it is not deployed."""
+"""The test tools for authors of applications. They are not deployed."""
 
 from testkit.environment import OrderUnderTest, WorkflowTestEnvironment
 from testkit.exploration.explorer import FoundError

@@ -1,4 +1,4 @@
-"""How a service is called that is tried from outside: as its agent calls it."""
+"""Calls a service from outside, in the same way as its agent does."""
 
 import asyncio
 import os
@@ -23,18 +23,18 @@ from engine.domain.messages import AgentRequest
 from testkit.checks import CallResult
 
 SHORTEST = 0.1
-"""The seconds between two calls at least, whatever the service asks for."""
+"""The shortest pause between two calls, in seconds, whatever the service requests."""
 
 BUILT_FOR_THE_APP = AgentDefinition(name="check", offers="check", address="CHECK_URL")
 """The agent of a service that is called in the default form."""
 
 
 class NotCalledError(Exception):
-    """A service cannot be called as asked; the text says why."""
+    """The service cannot be called. The text of the error says why."""
 
 
 def declared(name: str) -> AgentDefinition:
-    """Return the agent of a business of this name, such as `shop.business:provider`.
+    """Return the agent with this name in a business, such as `shop.business:provider`.
 
     Raises `NotCalledError`.
     """
@@ -52,7 +52,7 @@ def declared(name: str) -> AgentDefinition:
 
 
 def setting(name: str) -> str:
-    """Return an agent's setting, from the environment; raises `NotCalledError`."""
+    """Return an agent's setting from the environment. Raises `NotCalledError` if it is empty."""
     if value := os.environ.get(name):
         return value
     raise NotCalledError(f"the environment variable {name} is empty")
@@ -61,7 +61,7 @@ def setting(name: str) -> str:
 def remote(
     agent: AgentDefinition, url: str, token: str | None, session: aiohttp.ClientSession
 ) -> HttpRemoteService:
-    """Return what calls the service, with a bearer token or with what the agent declares.
+    """Return the client of the service, with a bearer token or the agent's declared credential.
 
     The settings of the agent come from the environment. Raises `NotCalledError`.
     """
@@ -101,12 +101,12 @@ class Caller:
 
     remote: HttpRemoteService
     timeout: float
-    """Seconds for one call."""
+    """The time limit of a call, in seconds."""
     patience: float
-    """Seconds for which a call that was accepted (202) is asked for again."""
+    """How long a deferred call (202) is repeated, in seconds."""
 
     async def post(self, operation: str, key: str, content: Mapping[str, Any]) -> CallResult:
-        """Call an operation; ask again for what was only accepted.
+        """Call an operation. A deferred call is repeated until it has a result.
 
         Raises `InvalidRequestError` if the content lacks a field of the path.
         """
@@ -137,14 +137,14 @@ class Caller:
             return await self.remote.answer(request)
 
     def _content(self, operation: str, answer: ServiceAnswer) -> Mapping[str, Any] | None:
-        """Return the JSON object of an answer; None if it is none, or too long."""
+        """Return the JSON object of an answer. None if it is no JSON object or too long."""
         if not answer.body and self.remote.form.route(operation).answer_may_be_empty:
             return {}
         return None if answer.is_too_long else answer.content
 
 
 def _pause(answer: ServiceAnswer) -> float:
-    """Return the seconds until the next call; one, unless the service says how many."""
+    """Return the pause before the next call, in seconds. The default is one second."""
     if answer.retry_after == "0":
         return SHORTEST
     wait = answer.asks_to_wait(utc_now(), LONGEST_PAUSE)

@@ -1,4 +1,4 @@
-"""Tries whether a service keeps the contract of its agent: `python -m testkit.check`."""
+"""Check whether a service keeps the contract of its agent: `python -m testkit.check`."""
 
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ WORKS, FAILS, NOT_TRIED = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try a service; return 0 if it keeps the contract, 1 if not, 2 if it was not tried."""
+    """Check a service. Return 0 if it keeps the contract, 1 if not, and 2 if it was not checked."""
     options = _parser().parse_args(arguments)
     try:
         return asyncio.run(_check(options))
@@ -65,7 +65,7 @@ async def _check(options: argparse.Namespace) -> int:
 
 
 def _address_of(agent: AgentDefinition) -> str:
-    """Return the address of an agent's service; raises `NotCalledError`."""
+    """Return the address of an agent's service. Raises `NotCalledError`."""
     if agent is BUILT_FOR_THE_APP:
         raise NotCalledError("give the address of the service, or its agent with --agent")
     try:
@@ -75,13 +75,13 @@ def _address_of(agent: AgentDefinition) -> str:
 
 
 def _needs_answer(form: Form, undo: str | None) -> bool:
-    """Whether the path of the undo has a field of the answer to what it takes back."""
+    """Whether the path of the undo has a field from the answer to the undone operation."""
     fields = form.route(undo).fields if undo else ()
     return any(field.partition(".")[0] == "result" for field in fields)
 
 
 async def _tell(service: CheckedService) -> int:
-    """Print each finding as it is made; return the exit code."""
+    """Print each result when its check ends. Return the exit code."""
     code = WORKS
     async for found in findings(service):
         print(f"{found.verdict:<8}{found.name}: {found.what}", flush=True)
@@ -97,7 +97,7 @@ async def _tell(service: CheckedService) -> int:
 
 
 def _agreed(service: CheckedService, url: str) -> bool:
-    """Ask a person whether effects may be made; without one, the answer is no."""
+    """Ask the user whether the checks may have effects. Without a terminal, the answer is no."""
     undone = f"; {service.undo} undoes some of them" if service.undo else ""
     print(f"This calls {service.do} at {url}, with up to {service.effects} effects{undone}.")
     if not sys.stdin.isatty():
@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _address(text: str) -> str:
-    """Return the address; https is for everywhere, http for this machine only."""
+    """Return the address. Only this machine may be called over http, all others need https."""
     try:
         parts = urlsplit(text)
         host = parts.hostname

@@ -1,7 +1,7 @@
 """Tries a service against the contract of `docs/reference/agents.md`, from outside.
 
-Each check makes a few calls and judges the answers. How many effects there were, only the answers
-tell: two effects that answer the same cannot be told apart.
+Each check makes a few calls and compares the answers. The number of effects is only known from the
+answers: two effects with the same answer look like one.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from uuid import uuid4
 
 @dataclass(frozen=True, kw_only=True)
 class CallResult:
-    """An answer of the service; its content is None if it is no JSON object."""
+    """An answer of the service. Its content is None if it is not a JSON object."""
 
     status: int
     content: Mapping[str, Any] | None = None
 
     @property
     def is_done(self) -> bool:
-        """Whether the operation was done, as an agent sees it."""
+        """Whether the operation was done, in the view of an agent."""
         return 200 <= self.status < 300 and self.status != 202 and self.content is not None
 
     def __str__(self) -> str:
@@ -30,56 +30,56 @@ class CallResult:
 
 
 Post = Callable[[str, str, Mapping[str, Any]], Awaitable[CallResult]]
-"""Calls an operation, with a key and a content."""
+"""Calls an operation with a key and a content."""
 
 
 class Verdict(StrEnum):
-    """What a check has found."""
+    """The result of a check."""
 
     OK = "ok"
     NOTE = "note"
-    """The contract holds, and the author of the agent has to know something."""
+    """The service keeps the contract, and the author of the agent should know about this result."""
     FAILED = "FAILED"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """The result of one check."""
+    """The result of one check, with its explanation."""
 
     name: str
     verdict: Verdict
     what: str
-    """What was seen, and what it means."""
+    """What the service did, and what it means."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedService:
-    """A service, and what it is asked."""
+    """A service with the calls for its checks."""
 
     post: Post
     do: str
-    """The operation that is tried."""
+    """The operation that is checked."""
     undo: str | None
-    """The operation that takes it back; None if there is none."""
+    """The operation that undoes it. None if there is none."""
     content: Mapping[str, Any]
-    """What the operation is asked."""
+    """The content of the request."""
     other: Mapping[str, Any] | None = None
-    """Another content that would be done; None if that is not tried."""
+    """Another valid content. None if this check is left out."""
     refused: Mapping[str, Any] | None = None
-    """What the service refuses for good; None if that is not tried."""
+    """A content that the service refuses permanently. None if this check is left out."""
     refusals: Collection[int] = ()
-    """The statuses of a final refusal that its agent declares, besides 422 and 410."""
+    """The statuses of a final refusal that the agent declares, besides 422 and 410."""
     undo_needs_answer: bool = False
-    """Whether its undo cannot be called without the answer to what it takes back."""
+    """Whether the undo needs the answer to the operation that it undoes."""
 
     @property
     def effects(self) -> int:
-        """How many effects the checks make at most, where the contract holds."""
+        """The most effects that the checks have on a service that keeps the contract."""
         return 3 + sum(given is not None for given in (self.undo, self.other, self.refused))
 
 
 async def findings(service: CheckedService) -> AsyncIterator[CheckResult]:
-    """Yield the result of each check, as it ends."""
+    """Yield the result of each check when it ends."""
     yield await same_key_twice(service)
     yield await twice_at_once(service)
     if service.other is not None:
@@ -93,7 +93,7 @@ async def findings(service: CheckedService) -> AsyncIterator[CheckResult]:
 
 
 async def same_key_twice(service: CheckedService) -> CheckResult:
-    """Expect the same answer for the same key, and another one for another key."""
+    """Expect the same answer for the same key, and a different answer for another key."""
     name, key = "the same key twice", _new_key()
     first = await service.post(service.do, key, service.content)
     again = await service.post(service.do, key, service.content)
@@ -112,7 +112,7 @@ async def same_key_twice(service: CheckedService) -> CheckResult:
 
 
 async def twice_at_once(service: CheckedService) -> CheckResult:
-    """Expect that of two calls at a time one is done, and the other waits or is told 409."""
+    """Expect that of two concurrent calls, one is done, and the other waits or gets a 409."""
     name, key = "two calls at the same time", _new_key()
     both = await asyncio.gather(*(service.post(service.do, key, service.content) for _ in range(2)))
     after = await service.post(service.do, key, service.content)
@@ -135,7 +135,7 @@ async def twice_at_once(service: CheckedService) -> CheckResult:
 
 
 async def other_content(service: CheckedService, content: Mapping[str, Any]) -> CheckResult:
-    """Expect that a key which was used for something else is refused."""
+    """Expect that a key is refused after it was used for other content."""
     name, key = "the same key, other content", _new_key()
     first = await service.post(service.do, key, service.content)
     other = await service.post(service.do, key, content)
@@ -150,7 +150,7 @@ async def other_content(service: CheckedService, content: Mapping[str, Any]) -> 
 
 
 async def undo_of_unknown(service: CheckedService, undo: str) -> CheckResult:
-    """Expect that an undo refuses a key which the service has never seen from then on."""
+    """Expect that after an undo of an unknown key, the key is refused."""
     name, key = "undo of an unknown key", _new_key()
     undone = await service.post(undo, key, {**service.content, "result": {}})
     if not undone.is_done:
@@ -180,7 +180,7 @@ async def undo_of_done(service: CheckedService, undo: str) -> CheckResult:
 
 
 async def refusal(service: CheckedService, refused: Mapping[str, Any]) -> CheckResult:
-    """Expect a final status, and tell whether the key stays refused."""
+    """Expect a final status, and report whether the key stays refused."""
     name, key = "a refusal", _new_key()
     first = await service.post(service.do, key, refused)
     if not 400 <= first.status < 500 or first.status in (408, 409, 425, 429):
@@ -214,7 +214,7 @@ def _failed(name: str, what: str) -> CheckResult:
 
 
 def _difference(one: CallResult, other: CallResult) -> str:
-    """Return how two answers differ, without their content, which may be anybody's."""
+    """Describe how two answers differ, without their content, which may be personal."""
     if one.status != other.status:
         return f"{one} and {other}"
     names = {name for result in (one, other) for name in result.content or {}}

@@ -1,4 +1,4 @@
-"""A test environment for a business: a test holds its orders, its services and the time."""
+"""A test environment for a business, with its orders and services, and a controlled clock."""
 
 import json
 import math
@@ -41,18 +41,23 @@ from testkit.services import warn_of_functions
 from testkit.world import AppWorld
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
-"""A Monday."""
+"""The time at which a test environment starts. It is a Monday."""
 
 SECONDS_BETWEEN = 5.0
-"""How often an exploration says how far it is, by the clock of this machine."""
+"""The interval of progress reports of an exploration, in seconds of real time."""
 
 
 class WorkflowTestEnvironment:
     """The shipped app with one business, on tables and queues in memory.
 
-    The clock stands still unless the test lets time pass. What needs no time happens at once, so an
-    order whose services answer has ended when `submit` returns. Two environments that are given the
-    same go the same way. An environment runs its own event loop: use it in plain functions only.
+    The clock stands still unless the test advances it. Work that takes no time is done immediately,
+    so an order whose services answer has ended when `submit` returns. Two environments with the
+    same input behave in the same way. An environment runs its own event loop, so use it only in
+    plain functions.
+
+        environment = WorkflowTestEnvironment(RENTAL)
+        order = environment.submit(Rental(car="compact"))
+        assert order.state == "Processed"
     """
 
     def __init__(
@@ -63,15 +68,15 @@ class WorkflowTestEnvironment:
         call_functions_with: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
-        """Start the app; `settings` are fields of `Settings`, such as `failure_threshold=5`.
+        """Start the app. `settings` are fields of `Settings`, such as `failure_threshold=5`.
 
-        Services are simulated. Functions of the business (`activity`) are called only if
-        `call_functions_with` has the settings that they read, such as `{"STRIPE_KEY": "a-key"}`:
-        they run where their caller waits, and what they call is the test's to replace. Else they
-        are simulated too, and a warning names them.
+        Services are simulated. Activities are simulated, too, and a warning names them, unless
+        `call_functions_with` has the settings that they read, such as `{"STRIPE_KEY": "a-key"}`.
+        Then they are called, in the thread of their caller, and the test has to replace whatever
+        they call.
 
-        Raises `DeclarationError` for a business that cannot work, and TypeError for a setting that
-        there is not.
+        Raises `DeclarationError` for a business that cannot work, and TypeError for an unknown
+        setting.
         """
         _refuse_unknown(settings)
         _refuse_running_loop()
@@ -84,14 +89,14 @@ class WorkflowTestEnvironment:
 
     @property
     def now(self) -> datetime:
-        """What the clock shows."""
+        """The time of the environment's clock."""
         return self._world.loop.now()
 
     def advance(self, **time: float) -> None:
-        """Let time pass, such as `days=15`; the names are those of `timedelta`.
+        """Advance the clock, for example by `days=15`. The arguments are those of `timedelta`.
 
-        Meanwhile messages arrive, agents call their services, and every timer runs when something
-        is due for it.
+        During this time messages arrive, agents call their services, and every timer runs when
+        something is due for it.
         """
         self._world.advance(timedelta(**time))
 
@@ -104,11 +109,10 @@ class WorkflowTestEnvironment:
         *,
         not_before: datetime | None = None,
     ) -> "OrderUnderTest":
-        """Submit an order; return it when nothing more happens without time passing.
+        """Submit an order, and return it when nothing more happens without time passing.
 
-        The content is an instance of the payload's model, or its JSON as a dict. No step begins
-        before `not_before`. Raises `InvalidError` with every fault of an order that the app
-        refuses.
+        The content is an instance of the payload's model, or its JSON as a dict. No step starts
+        before `not_before`. Raises `InvalidError` with all faults if the app refuses the order.
         """
         order_id = self._order_id()
         body = self._submission(order_id, content, workflow, not_before)
@@ -116,17 +120,18 @@ class WorkflowTestEnvironment:
         return OrderUnderTest(self, order_id)
 
     def cancel(self, order: "OrderUnderTest") -> None:
-        """Let the customer cancel the order, at the endpoint of its workflow.
+        """Cancel the order as its customer, at the endpoint of its workflow.
 
-        Raises `RefusedError` if the endpoint does not let customers cancel it, or not any more, and
-        LookupError if its workflow has no endpoint.
+        Raises `RefusedError` if the endpoint does not let customers cancel the order, or no longer
+        does. Raises LookupError if the workflow has no endpoint.
         """
         self._world.run(self._world.cancel(order.id))
 
     def upgrade(self, business: Application) -> None:
-        """Go on with another version of the app; orders in flight and what services did stay.
+        """Continue with another version of the app.
 
-        Raises `DeclarationError` for a business that cannot work.
+        Orders in flight and the effects at services stay. Raises `DeclarationError` for a business
+        that cannot work.
         """
         if self._simulates_functions:
             warn_of_functions(business)
@@ -148,28 +153,33 @@ class WorkflowTestEnvironment:
         seconds: float = 100.0,
         progress: bool | None = None,
     ) -> Coverage:
-        """Try every course of events of one order: each crash, loss, doubling and race.
+        """Explore every course of events of one order: each crash, loss, duplicate and race.
 
-        It begins anew, with this environment's business and settings; content and `not_before` are
-        those of `submit`, the content else the business's sample. Up to `faults` things go wrong in
-        each course, and somebody may take one of the `acts` at any moment: an action of operators
-        such as `cancel`, a customer's `customer-cancel`, `pause-agent`, `erase`, or `restore`, by
-        which the store is restored as it was at an earlier moment. Services are as their agents
-        declare them; of each step they answer a text for every field that is kept, or what
-        `answers` says. The agents in `callbacks` have services that may answer 202 without a time,
-        and then over their links (ANS-8), which those do too that declare `calls_back`. Somebody
-        outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
-        It stops at so many `states`, or `seconds` by the clock; what it has covered is printed and
-        returned, with the laws that were put to no test. Meanwhile it prints every few seconds to
-        standard error how many states it has looked at: with `progress`, and if that is None, in a
-        terminal only.
+        The exploration starts from the beginning, with the business and settings of this
+        environment. Content and `not_before` are those of `submit`. The default content is the
+        sample of the business.
 
-        Raises LookupError for an act or an agent that there is not, `InvalidError` for `answers`
-        from outside or over a link that the workflow does not take, `NothingEndedError` if no
-        course of events came to its end within the limit, and `FoundError`, an
-        AssertionError with the shortest trace as numbered lines, for a state in which an invariant
-        of the pattern does not hold (docs/pattern.md, 10), or in which `invariant` raises
-        AssertionError; also if from some state no end can be reached.
+        * `faults`: how many faults may occur in each course of events.
+        * `acts`: what people may do once, at any moment. It is an operators' action such as
+          `cancel`, or `customer-cancel`, `pause-agent`, `erase`, or `restore`, which restores the
+          store from an earlier moment.
+        * `answers`: the answers of services and people, by step. The default is a text for every
+          recorded field. People may answer early, late or repeatedly, refuse, or not answer at all.
+        * `callbacks`: agents whose services may answer 202 without a time, and then use the
+          callback URL (ANS-8). Services that declare `calls_back` do so in any case.
+        * `instances`: the number of processes of the scheduler, the supervisor and each agent.
+        * `invariant`: raises AssertionError for a state that must not occur.
+        * `states` and `seconds` (of real time) limit the exploration.
+        * `progress`: whether the number of states is printed to standard error every few seconds.
+          With None, it is printed only in a terminal.
+
+        Prints and returns the coverage, including the laws that were not checked.
+
+        Raises `FoundError`, an AssertionError with the shortest trace as numbered lines, for a
+        state that breaks an invariant of the pattern (docs/pattern.md, 10) or the `invariant`, and
+        for a state from which no end can be reached. Raises `NothingEndedError` if no course of
+        events ended within the limits. Raises LookupError for an unknown act or agent, and
+        `InvalidError` for `answers` that the workflow does not accept.
         """
         if content is None:
             content, workflow = self._sample(workflow)
@@ -197,7 +207,7 @@ class WorkflowTestEnvironment:
         workflow: str | None,
         not_before: datetime | None = None,
     ) -> bytes:
-        """Return the message that submits an order; raises `InvalidError` for what is refused."""
+        """Return the message that submits an order. Raises `InvalidError` if the app refuses it."""
         message = Submission.model_validate(
             {
                 **_json(content),
@@ -221,12 +231,12 @@ class WorkflowTestEnvironment:
     def act(
         self, order: "OrderUnderTest", action: str, step: str | None = None, **arguments: Any
     ) -> None:
-        """Let an operator act on the order, such as `resubmit`.
+        """Carry out an operator's action on the order, such as `resubmit`.
 
-        `arguments` are what the action asks beside the step: `settle` whether the step `was_done`,
-        and then its `answer`; or that the operator has to `confirm_late_effect`. Raises
-        `InvalidError` for any other arguments, `RefusedError` if the action makes no sense now, and
-        LookupError if there is none of that name.
+        `arguments` are the arguments of the action besides the step: for `settle` whether the step
+        `was_done`, and then its `answer`. `confirm_late_effect` is another one. Raises
+        `InvalidError` for any other arguments, `RefusedError` if the action is not possible now,
+        and LookupError for an unknown action.
         """
         if action not in BY_NAME:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
@@ -244,10 +254,10 @@ class WorkflowTestEnvironment:
         *,
         refusal: str | None = None,
     ) -> None:
-        """Let somebody outside answer a step of the order, or refuse to.
+        """Answer a step of the order as the person or service outside, or refuse to.
 
-        Raises `InvalidError` with every fault of the answer, and `RefusedError` if it changes
-        nothing.
+        Raises `InvalidError` with all faults of the answer, and `RefusedError` if the answer would
+        change nothing.
         """
         answer = None if content is None else dict(_json(content))
         request = EventRequest(operator="test", answer=answer, refusal=refusal)
@@ -261,7 +271,7 @@ class WorkflowTestEnvironment:
     def alerts(self) -> Sequence[OperatorEvent]:
         """Return the alerts that have reached the operators, the oldest first.
 
-        They are sent by a timer, so time has to pass.
+        A timer sends them, so time has to pass.
         """
         return [alert for alert in self._world.events.published if alert.type not in NEWS]
 
@@ -270,39 +280,40 @@ class WorkflowTestEnvironment:
     def effects(self, agent: str, order: "OrderUnderTest | None" = None) -> list[str]:
         """Return the operations that took effect at the agent's service, in their order.
 
-        Agents of one capability share their service. An operation that was called again with the
-        same idempotency key has taken effect once.
+        Agents with the same capability share their service. An operation that was repeated with the
+        same idempotency key took effect once.
         """
         return list(self._world.services.effects(agent, order.id if order else None))
 
     def refuse(self, agent: str, operation: str | None = None, reason: str | None = None) -> None:
-        """Let the agent's service refuse an operation, or all, for good; nothing takes effect.
+        """Let the agent's service refuse an operation, or all operations, permanently.
 
-        Without a reason it gives the one that its agent declares.
+        Nothing takes effect. Without a reason, the service gives the reason that its agent
+        declares.
         """
         self._world.run(self._world.services.fail("reject", agent, operation, reason))
 
     def hang(self, agent: str, operation: str | None = None) -> None:
-        """Let the agent's service take calls and never answer; nothing takes effect."""
+        """Let the agent's service accept calls without ever answering. Nothing takes effect."""
         self._world.run(self._world.services.fail("hang", agent, operation))
 
     def down(self, agent: str, operation: str | None = None) -> None:
-        """Let the agent's service answer 503; nothing takes effect."""
+        """Let the agent's service answer 503. Nothing takes effect."""
         self._world.run(self._world.services.fail("down", agent, operation))
 
     def late(self, agent: str, operation: str | None = None) -> None:
-        """Let calls take effect half a minute later, when nobody waits for the answer any more."""
+        """Let calls take effect after half a minute, when nobody waits for the answer any more."""
         self._world.run(self._world.services.fail("late", agent, operation))
 
     def accept(self, agent: str, operation: str | None = None) -> None:
-        """Let the agent's service answer 202, and do the work half a minute later.
+        """Let the agent's service answer 202, and do the work after half a minute.
 
-        That is for a service that does so: its agent declares `answer_within`.
+        Use this for a service whose agent declares `answer_within`.
         """
         self._world.run(self._world.services.fail("accept", agent, operation))
 
     def heal(self, agent: str | None = None, operation: str | None = None) -> None:
-        """Let the operation work again, or all of the agent's service, or all services."""
+        """Let an operation work again, or all of the agent's operations, or all services."""
         self._world.run(self._world.services.heal(agent, operation))
 
     def _order_id(self) -> str:
@@ -313,7 +324,7 @@ class WorkflowTestEnvironment:
 
 @dataclass(frozen=True)
 class OrderUnderTest:
-    """An order of a test environment, as it is whenever it is asked."""
+    """An order in a test environment. Each property shows its present state."""
 
     environment: WorkflowTestEnvironment
     id: str
@@ -325,13 +336,16 @@ class OrderUnderTest:
 
     @property
     def outcome(self) -> str | None:
-        """How it ended in `Error`: `failed`, `undone` or `undo-incomplete`; None otherwise."""
+        """How the order ended in `Error`: `failed`, `undone` or `undo-incomplete`.
+
+        None otherwise.
+        """
         outcome = self._seen().outcome
         return None if outcome is None else str(outcome)
 
     @property
     def reason(self) -> str | None:
-        """Why it is where it is, in words; None if nothing is wrong."""
+        """Why the order is in its state, in words. None if nothing is wrong."""
         return self._seen().reason
 
     @property
@@ -341,7 +355,7 @@ class OrderUnderTest:
 
     @property
     def history(self) -> list[str]:
-        """All that happened to it, in words, the oldest first."""
+        """The history of the order in words, the oldest event first."""
         return [f"{entry.event}: {entry.detail}" for entry in self._seen().history]
 
     def _seen(self) -> OrderView:
@@ -349,13 +363,13 @@ class OrderUnderTest:
 
 
 class _Progress:
-    """Says how far an exploration is."""
+    """Reports the progress of an exploration."""
 
     def __init__(self) -> None:
         self._began = self._last = time.monotonic()
 
     def show(self, states: int) -> None:
-        """Print the number of states that were looked at, unless that was done shortly before."""
+        """Print the number of states, unless it was printed shortly before."""
         now = time.monotonic()
         if now - self._last >= SECONDS_BETWEEN:
             self._last = now
@@ -364,7 +378,7 @@ class _Progress:
 
 
 def _json(content: BaseModel | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the content as it goes over the wire."""
+    """Return the content as JSON."""
     if isinstance(content, BaseModel):
         return content.model_dump(mode="json", by_alias=True)
     return content

@@ -1,4 +1,4 @@
-"""What a service remembers of idempotency keys, and where: in memory, or in a file of SQLite."""
+"""Stores what a service remembers of idempotency keys, in memory or in a SQLite file."""
 
 import asyncio
 import base64
@@ -22,30 +22,30 @@ class RememberedAnswer:
     content_type: str
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
-    """Its other headers, in their order."""
+    """The other headers, in their order."""
     replayed: bool = False
-    """Whether it is from memory."""
+    """Whether the answer was remembered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RememberedCall:
-    """A call with a key: under way, or answered."""
+    """A call with a key, either running or answered."""
 
     path: str
     fingerprint: str
     token: str
-    """Tells this call from the others with the same key."""
+    """Distinguishes this call from others with the same key."""
     since: datetime
     answer: RememberedAnswer | None = None
-    """None while it is under way."""
+    """None while the call is running."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RememberedKey:
-    """All that is remembered of one key."""
+    """Everything that is remembered of one key."""
 
     calls: Mapping[str, RememberedCall] = field(default_factory=dict)
-    """By path, so that an undo may have the key of what it takes back."""
+    """The calls by path, so that an undo may have the key of the call that it undoes."""
     undone: frozenset[str] = frozenset()
     """The paths that are refused from now on."""
 
@@ -53,24 +53,24 @@ class RememberedKey:
 NOTHING_KNOWN = RememberedKey()
 
 Change = Callable[[RememberedKey], tuple[RememberedKey, T]]
-"""Returns the key as it is from now on, and a result."""
+"""Returns the new state of the key, and a result."""
 
 
 class KeyStore(Protocol):
-    """Where keys are kept: one row for each."""
+    """The store of the keys, with one row for each key."""
 
     async def update(self, key: str, change: Change[T]) -> T:
-        """Read a key, change it and write it, with no other update of it in between.
+        """Read a key, change it and write it, without another update in between.
 
         `change` may be called several times. Returns its last result.
         """
 
     async def forget(self, before: datetime) -> int:
-        """Remove the keys that were last changed before that time; return how many."""
+        """Remove the keys that were last changed before this time. Return their number."""
 
 
 class MemoryKeys:
-    """`KeyStore` in memory: for tests, since a restart forgets everything."""
+    """`KeyStore` in memory. Use it only for tests, because a restart forgets everything."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._clock = clock
@@ -84,7 +84,6 @@ class MemoryKeys:
         return result
 
     async def forget(self, before: datetime) -> int:
-        """See `KeyStore.forget`."""
         old = [key for key, (at, _) in self._keys.items() if at < before]
         for key in old:
             del self._keys[key]
@@ -92,7 +91,7 @@ class MemoryKeys:
 
 
 class SqliteKeys:
-    """`KeyStore` in a file, which several processes of one machine may share."""
+    """`KeyStore` in a file that several processes of one machine may share."""
 
     def __init__(
         self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -111,7 +110,6 @@ class SqliteKeys:
         return await asyncio.to_thread(self._update, key, change)
 
     async def forget(self, before: datetime) -> int:
-        """See `KeyStore.forget`."""
         return await asyncio.to_thread(self._forget, before)
 
     def _connect(self) -> sqlite3.Connection:

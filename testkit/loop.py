@@ -1,4 +1,4 @@
-"""An event loop on a clock that a test holds: time passes only when nothing is left to do."""
+"""An event loop on a clock that a test controls. Time passes only if nothing is left to do."""
 
 import asyncio
 import math
@@ -14,7 +14,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 class _Skipping(selectors.SelectSelector):
-    """Waits for nothing: it hands over how long it was to wait."""
+    """Waits for nothing, and reports the time for which it should wait."""
 
     def __init__(self, skip: Callable[[float | None], None]) -> None:
         super().__init__()
@@ -26,10 +26,10 @@ class _Skipping(selectors.SelectSelector):
 
 
 class HeldLoop(asyncio.SelectorEventLoop):
-    """Runs up to a moment of its own clock, and stands still there.
+    """Runs up to a moment of its own clock, and stops there.
 
-    Whatever sleeps, or waits with a time-out, wakes up when the clock gets to its time. Only what
-    stays in this process may be waited for: threads and sockets take real time.
+    A sleep or a time-out ends when the clock reaches its time. Work must not wait for threads or
+    sockets, because these take real time.
     """
 
     def __init__(self, begins: datetime) -> None:
@@ -44,16 +44,16 @@ class HeldLoop(asyncio.SelectorEventLoop):
         return self._elapsed / 1e6
 
     def now(self) -> datetime:
-        """Return what the clock shows."""
+        """Return the time of the clock."""
         return self._begins + self._elapsed * MICROSECOND
 
     def run_until(self, moment: datetime) -> None:
-        """Do everything that happens up to the moment, the moment included."""
+        """Do everything that happens up to and including this moment."""
         self._until = (moment - self._begins) // MICROSECOND
         self.run_forever()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of work that needs no time; raises RuntimeError if it needs some."""
+        """Return the result of work that takes no time. Raises RuntimeError if it takes time."""
         task = self.create_task(work)
         self.run_until(self.now())
         if not task.done():
@@ -62,12 +62,10 @@ class HeldLoop(asyncio.SelectorEventLoop):
         return task.result()
 
     def end(self) -> None:
-        """Cancel everything that is under way, and close the loop.
-
-        Garbage may be collected at any time, so another loop may be running meanwhile.
-        """
+        """Cancel all running work, and close the loop."""
         if self.is_closed():
             return
+        # This may run at any time in a garbage collection, while another loop is running.
         outside = _get_running_loop()
         _set_running_loop(None)
         try:
@@ -80,7 +78,7 @@ class HeldLoop(asyncio.SelectorEventLoop):
             _set_running_loop(outside)
 
     def _pass(self, seconds: float | None) -> None:
-        """Let the time pass in which nothing happens, but not beyond the moment to run until."""
+        """Advance the clock while nothing happens, but not beyond the moment to run until."""
         if seconds is not None and seconds <= 0:
             return
         wakes = math.inf if seconds is None else round(seconds * 1e6)

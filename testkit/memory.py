@@ -1,4 +1,4 @@
-"""The ports to the outside world in memory; what stands in tables is the shipped code."""
+"""The ports in memory. Rows of tables are converted by the shipped code."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class MemoryTable:
     def __init__(self, as_stored: Callable[[Any], Any]) -> None:
         self.as_stored = as_stored
         self.partitions: dict[str, dict[str, tuple[int, Any]]] = {}
-        """By partition and row key: how often the row was written, and the row.
+        """The rows by partition and row key, each with the number of its writes.
 
         A test may change them.
         """
@@ -60,20 +60,17 @@ class MemoryTable:
         )
 
     async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:
-        """See `Table.submit_separately`."""
         for operation in operations:
             with suppress(ConflictError):
                 await self.submit(partition, [operation])
 
     async def get(self, partition: str, key: str) -> Stored | None:
-        """See `Table.get`."""
         count, row = self.partitions.get(partition, {}).get(key, (0, None))
         return None if row is None else Stored(key, row, str(count))
 
     async def rows(
         self, partition: str, start: str, end: str, limit: int | None = None
     ) -> list[Stored]:
-        """See `Table.rows`."""
         rows = self.partitions.get(partition, {})
         found = sorted(key for key in rows if start <= key < end)[
             : None if limit is None else max(limit, 0)
@@ -97,18 +94,18 @@ def _apply(rows: dict[str, tuple[int, Any]], operation: Operation) -> None:
 
 
 def of_columns() -> MemoryTable:
-    """Return a table whose rows are stored as they would be on Azure."""
+    """Return a table that stores its rows in the form of Azure."""
     return MemoryTable(lambda row: entity("memory", "", stored_form(row)))
 
 
 def _checked(record: Record) -> Record:
-    """Return the record; raises for what no row can hold."""
+    """Return the record. Raises `InvalidError` or ValueError if no row can hold it."""
     stored_form(columns_of_record(record))
     return record
 
 
 class MemoryStateStore(OrderStore):
-    """A state store that holds records as they are, for the explorer, which hashes whole worlds."""
+    """A state store that holds records unchanged, for the explorer, which hashes whole worlds."""
 
     table: MemoryTable
 
@@ -117,17 +114,16 @@ class MemoryStateStore(OrderStore):
 
     @staticmethod
     def columns_of(record: Record) -> Any:
-        """Return the record."""
         return record
 
     @staticmethod
     def record_of(stored: Stored) -> Record:
-        """Return the record; what a test has put into its place is read as from a table."""
+        """Return the record. A mapping that a test has put in its place is read like a row."""
         return record_of(stored) if isinstance(stored.row, Mapping) else stored.row
 
     @property
     def rows(self) -> dict[str, dict[str, tuple[int, Record]]]:
-        """By bucket and row key: how often the row was written, and its record.
+        """The records by bucket and row key, each with the number of its writes.
 
         A test may change them.
         """
@@ -139,7 +135,7 @@ class MemoryStateStore(OrderStore):
 
 
 class MemoryBus:
-    """`Bus` in memory: `sent` holds all messages in the order in which they were sent."""
+    """`Bus` in memory. `sent` holds all messages in the order of sending."""
 
     def __init__(self) -> None:
         self.sent: list[BusMessage] = []
@@ -151,7 +147,6 @@ class MemoryBus:
             raise UnavailableError
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """See `Bus.send`."""
         if self.away:
             raise UnavailableError
         self.sent.extend(messages)
@@ -166,17 +161,16 @@ class MemoryTextQueue:
         self.pauses: list[timedelta | None] = []
 
     async def put(self, text: str, pause: timedelta | None = None) -> None:
-        """See `TextQueue.put`; all texts are there at once."""
+        """Add a text. A pause is recorded, but has no effect."""
         queues.check(text)
         self.texts.append(text)
         self.pauses.append(pause)
 
     async def waiting(self) -> int:
-        """See `TextQueue.waiting`."""
         return len(self.texts)
 
     async def oldest(self) -> datetime | None:
-        """See `TextQueue.oldest`; it is what was set."""
+        """Return the time that the test has set."""
         return self.head_since
 
 
@@ -187,13 +181,12 @@ class MemoryEventPublisher:
         self.published: list[OperatorEvent] = []
 
     async def publish(self, events: Sequence[OperatorEvent]) -> None:
-        """See `EventPublisher.publish`."""
         self.published.extend(events)
 
 
 @dataclass
 class MemoryLease:
-    """The one lease that several `MemoryLeadership`s compete for."""
+    """The lease for which several `MemoryLeadership`s compete."""
 
     holder: str | None = None
     until: datetime | None = None
@@ -221,7 +214,6 @@ class MemoryLeadership:
         return self.held()
 
     def held(self) -> bool:
-        """See `Leadership.held`."""
         until = self.lease.until
         return (
             self.lease.holder == self._instance_id and until is not None and self._clock() < until
@@ -230,14 +222,13 @@ class MemoryLeadership:
 
 @dataclass
 class MemoryRemoteService:
-    """`RemoteService` in memory: answers `answer`, after raising what is left of `failures`."""
+    """`RemoteService` in memory. It raises the errors in `failures`, then returns `answer`."""
 
     answer: Mapping[str, Any] = field(default_factory=lambda: {"reference": "r-1"})
     failures: list[Exception] = field(default_factory=list)
     calls: list[AgentRequest] = field(default_factory=list)
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`."""
         del timeout_seconds
         self.calls.append(request)
         if self.failures:
@@ -252,7 +243,7 @@ def in_memory(
     new_callback_token: NewId = new_callback_token,
     instance_id: str = "memory",
 ) -> Adapters:
-    """Return all parts in memory."""
+    """Make all ports in memory."""
 
     async def close() -> None:
         """Nothing is open."""

@@ -1,7 +1,7 @@
-"""The other side of a connection: a service that keeps its promises about idempotency keys.
+"""ASGI middleware by which a service keeps its promises about idempotency keys.
 
-`Receiver` is ASGI middleware before a service's own handlers. It needs Python's standard library
-alone: copy this file and `keys.py` into the service.
+Put `Receiver` in front of the service's own handlers. It needs only Python's standard library: copy
+this file and `keys.py` into the service.
 """
 
 import hashlib
@@ -31,11 +31,10 @@ AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 SAFE = {"GET", "HEAD", "OPTIONS"}
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 MAX_BYTES = 1024 * 1024
-"""The longest body of a call."""
+"""The longest body of a call, in bytes."""
 
 
 def utc_now() -> datetime:
-    """Return the current time."""
     return datetime.now(UTC)
 
 
@@ -43,21 +42,21 @@ def utc_now() -> datetime:
 class Receiver:
     """Lets each call take effect once for its key.
 
-    A call that has succeeded is answered from memory when it comes again. Any other answer, or an
-    exception, says that nothing was done: then the same key may try again, so a handler has to do
+    A call that has succeeded is answered from memory when it is repeated. Any other answer, or an
+    exception, means that nothing was done, and the same key may be used again. So a handler must do
     all of its work or none.
     """
 
     app: AsgiApplication
     store: KeyStore
     undoes: Mapping[str, str] = field(default_factory=dict)
-    """By the path of each undo, the path of what it takes back, such as `/recall`: `/pay`."""
+    """The path that each undo reverses, by the path of the undo, such as `/recall`: `/pay`."""
     longest: timedelta = timedelta(minutes=5)
-    """After this time a call has ended, perhaps with its process: another one may begin."""
+    """After this time a call counts as ended, perhaps with its process, and may be repeated."""
     clock: Callable[[], datetime] = utc_now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call; what is no call, or changes nothing, is passed on."""
+        """Answer a call. Requests that change nothing are passed on."""
         if scope["type"] != "http" or scope["method"] in SAFE:
             await self.app(scope, receive, send)
             return
@@ -95,10 +94,10 @@ class Receiver:
 def begin(
     key: RememberedKey, call: RememberedCall, undoes: str | None, expired: datetime
 ) -> tuple[RememberedKey, RememberedAnswer | None]:
-    """Return the key as it is from now on, and the answer, or None if the call has to be made.
+    """Return the new state of the key, and the answer, or None if the call has to be made.
 
-    Calls since before `expired` have ended. An undo refuses what it takes back from now on, whether
-    or not that has ever come.
+    Calls that began before `expired` have ended. After an undo, the undone path is refused, whether
+    or not it was ever called.
     """
     if call.path in key.undone:
         return key, problem(410, "it was undone under this key, so it is refused from then on")
@@ -114,9 +113,9 @@ def begin(
 
 
 def end(key: RememberedKey, call: RememberedCall, answer: RememberedAnswer | None) -> RememberedKey:
-    """Return the key after a call; None for the answer of a call that was cut off.
+    """Return the state of the key after a call. The answer is None if the call was interrupted.
 
-    A call that another one has replaced in the meantime changes nothing.
+    If another call has replaced this one, nothing changes.
     """
     current = key.calls.get(call.path)
     if current is None or current.token != call.token:
@@ -128,14 +127,13 @@ def end(key: RememberedKey, call: RememberedCall, answer: RememberedAnswer | Non
 
 
 def fingerprint(method: str, body: bytes) -> str:
-    """Return what is the same for two calls with the same content, however it is written."""
+    """Return a digest of the content, which is the same for equal JSON."""
     with suppress(ValueError, RecursionError):  # of what is no JSON, each byte counts
         body = json.dumps(json.loads(body), sort_keys=True).encode()
     return hashlib.sha256(method.encode() + b" " + body).hexdigest()
 
 
 def problem(status: int, detail: str, *, retry_after: str = "") -> RememberedAnswer:
-    """Return problem details (RFC 9457)."""
     body = json.dumps({"status": status, "detail": detail}).encode()
     return RememberedAnswer(
         status=status,
@@ -150,7 +148,7 @@ def _header(headers: Headers, name: bytes) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return the body of a call; None if it is too long, or did not come to its end."""
+    """Return the body of a call. None if it is too long or incomplete."""
     body, more = b"", True
     while more:
         message = await receive()
@@ -166,7 +164,7 @@ async def _body(receive: Receive) -> bytes | None:
 async def _ask(app: AsgiApplication, scope: Scope, body: bytes, outer: Receive) -> RememberedAnswer:
     """Return the answer of the service's own handler.
 
-    It receives the body once; then it waits as it would at a server, for the caller to hang up.
+    The handler receives the body once. Then it waits, as in a server, for the caller to disconnect.
     """
     start: Message = {"status": 500, "headers": ()}
     parts = list[bytes]()

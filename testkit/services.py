@@ -1,4 +1,4 @@
-"""The services that the agents call, in memory: they keep every effect, and fail as they are told.
+"""The agents' services in memory. They record every effect, and fail on request.
 
 They follow the rules of the simulated services (`samples/simulator/rules.py`).
 """
@@ -34,13 +34,13 @@ from samples.simulator.service import SimulatedAnswer, Simulator
 from testkit.memory import of_columns
 
 NEVER_MS = 30_000
-"""After this time the connection of a call that hangs breaks, if the caller waits for so long."""
+"""The connection of a hanging call breaks after this time, if the caller waits that long."""
 
 Mode = Literal["down", "reject", "hang", "late", "accept"]
 
 
 class OrderedLedger(Ledger):
-    """A ledger that also knows in which order the effects happened, for they all may be at once."""
+    """A ledger that also records the order of the effects, whose times may all be the same."""
 
     def __init__(self) -> None:
         super().__init__(of_columns())
@@ -50,7 +50,6 @@ class OrderedLedger(Ledger):
     async def effect(
         self, service: str, effect: SimulatedEffect, *, forbids: str | None
     ) -> SimulatedEffect | None:
-        """See `Ledger.effect`."""
         stands = await super().effect(service, effect, forbids=forbids)
         if stands is effect:
             self.happened.append((service, effect))
@@ -60,8 +59,7 @@ class OrderedLedger(Ledger):
 class Services:
     """The service of each agent of a business.
 
-    Operations that are functions of the business are called with `function_settings`; if that is
-    None, they are simulated like all others.
+    Activities are called with `function_settings`. If that is None, they are simulated, too.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class Services:
         self._agents: Mapping[str, AgentDefinition] = {}
         self._function_settings = function_settings
         self._failing: set[tuple[str, str]] = set()
-        """The operations that a test lets fail, by their agents."""
+        """The operations that a test lets fail, with their agents."""
         self._clock = clock
         self._ledger = OrderedLedger()
         self._reasons: dict[tuple[str, str], str] = {}
@@ -82,12 +80,12 @@ class Services:
         self.upgrade(business)
 
     def upgrade(self, business: Application) -> None:
-        """Do from now on what another version of the business asks, too."""
+        """Serve the operations of another version of the business, too."""
         self._services = {**self._services, **simulated(business)}
         self._agents = {**self._agents, **{agent.name: agent for agent in business.agents}}
 
     def by_agent(self) -> Mapping[str, RemoteService]:
-        """Return the service of each agent, as the agent calls it."""
+        """Return the service of each agent, for calls by the agent."""
         return {name: self._service(name) for name in self._services}
 
     def _service(self, name: str) -> RemoteService:
@@ -106,7 +104,6 @@ class Services:
         return _Functions(in_memory, functions, self.is_failing)
 
     def is_failing(self, agent: str, operation: str) -> bool:
-        """Whether a test lets the operation fail."""
         return (agent, operation) in self._failing
 
     def effects(self, agent: str, order_id: str | None) -> Sequence[str]:
@@ -121,7 +118,10 @@ class Services:
     async def fail(
         self, mode: Mode, agent: str, operation: str | None, reason: str | None = None
     ) -> None:
-        """Let an operation of the agent's service fail, or all; the reason is that of a refusal."""
+        """Let an operation, or all operations, of the agent's service fail.
+
+        `reason` is for a refusal.
+        """
         self.check(agent, operation)
         for name in [operation] if operation else self._services[agent].actions:
             self._failing.add((agent, name))
@@ -130,7 +130,7 @@ class Services:
             await self._ledger.set_fault(agent, fault)
 
     async def heal(self, agent: str | None, operation: str | None) -> None:
-        """Let an operation work again, or all of a service, or all services."""
+        """Let an operation work again, or all operations of a service, or all services."""
         if agent is not None:
             self.check(agent, operation)
         key = (
@@ -142,7 +142,7 @@ class Services:
             await self._ledger.clear_faults(name, key)
 
     def check(self, agent: str, operation: str | None = None) -> None:
-        """Raise LookupError, which names what there is, if the agent has no such operation."""
+        """Raise LookupError, with the known names, if the agent has no such operation."""
         if agent not in self._services:
             agents = ", ".join(sorted(self._services))
             raise LookupError(f"there is no agent {agent}; there are {agents}")
@@ -152,18 +152,17 @@ class Services:
             raise LookupError(f"{agent} has no operation {operation}; it has {operations}")
 
     def refuses_with(self, agent: str) -> int:
-        """Return the status of the refusals of the agent's service."""
         return self._services[agent].refuses_with
 
     def begin(self, agent: str, request: AgentRequest) -> asyncio.Task[SimulatedAnswer]:
-        """Begin to work on a call; the service goes on when its caller no longer waits."""
+        """Start work on a call. The service continues if its caller stops waiting."""
         task = asyncio.get_running_loop().create_task(self._work(agent, request))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
         return task
 
     async def _work(self, agent: str, request: AgentRequest) -> SimulatedAnswer:
-        """Answer one call of an agent, with its service as it is told to be now."""
+        """Answer a call of an agent, with the present faults of its service."""
         service = self._services[agent]
         reason = self._reasons.get((agent, request.operation), service.refusal)
         simulator = Simulator(  # a new one, since a simulator remembers the faults for a moment
@@ -179,31 +178,31 @@ class Services:
 
 
 def warn_of_functions(business: Application) -> None:
-    """Warn the test that calls this one's caller of functions that are not called."""
+    """Warn the test about activities that are not called."""
     functions = [f"{agent.name}.{name}" for agent in business.agents for name in agent.code]
     if functions:
         warnings.warn(
             f"functions of the business that are not called, but simulated: {', '.join(functions)}."
             " To call them, give the settings that they read: call_functions_with={...}",
+            # The test that calls this function's caller.
             stacklevel=3,
         )
 
 
 def _at_once(run: Callable[[], None], _: str) -> None:
-    """Run a plain function where its caller waits: time stands still meanwhile."""
+    """Run a plain function in its caller, while time stands still."""
     run()
 
 
 @dataclass(frozen=True)
 class _Functions:
-    """`RemoteService`: the functions of the business; what took effect is kept in memory too."""
+    """`RemoteService` that calls activities, and records their effects in memory."""
 
     in_memory: "_ServiceInMemory"
     functions: CodeService
     is_failing: Callable[[str, str], bool]
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`."""
         is_function = request.operation in self.functions.operations
         if not is_function or self.is_failing(self.in_memory.agent, request.operation):
             return await self.in_memory.call(request, timeout_seconds)
@@ -214,13 +213,13 @@ class _Functions:
 
 @dataclass(frozen=True)
 class _ServiceInMemory:
-    """`RemoteService`: the service of one agent."""
+    """`RemoteService` for the service of one agent."""
 
     agent: str
     services: Services
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`; the statuses mean what they mean over HTTP."""
+        """Call the service. The statuses mean the same as over HTTP."""
         working = self.services.begin(self.agent, request)
         try:
             async with asyncio.timeout(timeout_seconds):

@@ -1,4 +1,4 @@
-"""The shipped app on ports in memory, on a clock that a test holds."""
+"""The shipped app on ports in memory, with a clock that a test controls."""
 
 import asyncio
 import random
@@ -36,10 +36,10 @@ from testkit.services import Services
 T = TypeVar("T")
 
 EVERY = timedelta(seconds=15)
-"""The interval of all timers, while anything is due."""
+"""The interval of all timers while anything is due."""
 
 AT_LEAST_EVERY = timedelta(hours=1)
-"""The interval of all timers while nothing is due: how much an alert of standstill may be late."""
+"""The interval of all timers while nothing is due. A stall alert may be late by this time."""
 
 TIMED = "|".join(
     (
@@ -51,11 +51,11 @@ TIMED = "|".join(
     )
 )
 DUE_AT = re.compile(rf"(?:{TIMED})\|.*?(\d{{4}}-[^|]*Z)")
-"""The keys of the work index that a timer looks after, with their time."""
+"""The row keys in the work index that a timer checks, with their time."""
 
 
 class HeldSettings(Settings):
-    """The settings of an app that reads no environment."""
+    """Settings that do not read the environment."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_by_name=True)
 
@@ -67,12 +67,12 @@ class HeldSettings(Settings):
         *_: PydanticBaseSettingsSource,
         **__: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the one source: what the test says."""
+        """Return the only source: the arguments of the test."""
         return (init_settings,)
 
 
 def settings_for(business: Application, more: Mapping[str, Any]) -> Settings:
-    """Return the settings of a test environment: those of a deployment, but for `more`."""
+    """Return the settings of a test environment: those of a deployment, changed by `more`."""
     never = "by the clock of the test"
     return HeldSettings.model_validate(
         {
@@ -91,41 +91,39 @@ def settings_for(business: Application, more: Mapping[str, Any]) -> Settings:
 
 
 class OrdersTable(MemoryTable):
-    """A table in memory that tells of each write."""
+    """A table in memory that signals each write."""
 
     def __init__(self) -> None:
         super().__init__(of_columns().as_stored)
         self.written = asyncio.Event()
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
-        """See `Table.submit`."""
         etags = await super().submit(partition, operations)
         self.written.set()
         return etags
 
     def due(self) -> datetime | None:
-        """Return the time of the first work item that a timer looks after; None if none is."""
+        """Return the time of the first work item that a timer checks. None if there is none."""
         keys = (key for rows in self.partitions.values() for key in rows)
         times = [found[1] for key in keys if (found := DUE_AT.match(key))]
         return time_of(min(times)) if times else None
 
 
 class DeliveringBus(MemoryBus):
-    """A bus in memory that gives each message to its receiver, in the order of sending."""
+    """A bus in memory that delivers each message to its receiver, in the order of sending."""
 
     def __init__(self, deliver: Callable[[BusMessage], None]) -> None:
         super().__init__()
         self._deliver = deliver
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """See `Bus.send`."""
         await super().send(messages)
         for message in messages:
             self._deliver(message)
 
 
 class AppWorld:
-    """One instance of the app, its services and its timers; it stands still unless it is run."""
+    """An instance of the app with its services and timers. It stands still unless it is run."""
 
     def __init__(
         self,
@@ -147,25 +145,25 @@ class AppWorld:
         self._start(self._timers())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do work, and what follows from it without any time passing; return its result."""
+        """Do work, and everything that follows from it without time passing. Return its result."""
         with self._same_dice():
             result = self.loop.run(work)
         self._raise_failures()
         return result
 
     def advance(self, time: timedelta) -> None:
-        """Let the time pass, with all that happens meanwhile."""
+        """Advance the time, with everything that happens meanwhile."""
         with self._same_dice():
             self.loop.run_until(self.loop.now() + time)
         self._raise_failures()
 
     def upgrade(self, business: Application) -> None:
-        """Run another version of the app from now on; raises `DeclarationError`."""
+        """Run another version of the app from now on. Raises `DeclarationError`."""
         self.services.upgrade(business)
         self._install(business)
 
     def _install(self, business: Application) -> None:
-        """Make the app, and the way of the messages to its roles."""
+        """Make the app, and connect its roles."""
         parts = replace(self._parts, services=self.services.by_agent())
         self.engine = build_engine(settings_for(business, self._settings), business, parts)
         self.operations = Operations(self.engine)
@@ -189,7 +187,6 @@ class AppWorld:
         await self.engine.customers.cancel(endpoint, order_id)
 
     def end(self) -> None:
-        """Stop everything."""
         self.loop.end()
 
     def _parts_in_memory(self) -> Adapters:
@@ -210,14 +207,14 @@ class AppWorld:
     # Messages
 
     def _receivers_of_all(self) -> Iterator[tuple[str, Callable[[BusMessage], Awaitable[None]]]]:
-        """Yield the queues between the roles, with what takes their messages."""
+        """Yield the queues between the roles, with the receivers of their messages."""
         yield SCHEDULER_REQUESTS, self._wake
         for name in self.agents:
             yield requests_queue(name), partial(self._ask, name)
             yield responses_queue(name), partial(self._reply, name)
 
     async def _receive(self, message: BusMessage) -> None:
-        """Give a message to its receiver at its time; nobody receives notices."""
+        """Deliver a message to its receiver at its time. Notifications have no receiver."""
         if message.not_before is not None:
             await asyncio.sleep((message.not_before - self.loop.now()).total_seconds())
         if receiver := self._receivers.get(message.queue):
@@ -240,7 +237,7 @@ class AppWorld:
     # Timers
 
     async def _timers(self) -> None:
-        """Run all timers, one after the other, whenever something is due for one of them."""
+        """Run all timers, one after another, whenever something is due for one of them."""
         while True:
             await self._until_due()
             for timer in (
@@ -252,7 +249,7 @@ class AppWorld:
                 await timer()
 
     async def _until_due(self) -> None:
-        """Sleep until something is due or has been written, and for one interval at least."""
+        """Sleep until something is due or was written, and for at least one interval."""
         self.orders.written.clear()
         latest = self.loop.now() + AT_LEAST_EVERY
         pause = min(latest, self.orders.due() or latest) - self.loop.now() - EVERY
@@ -269,7 +266,7 @@ class AppWorld:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Keep a failure for the test: nothing that is shipped lets one through."""
+        """Record a failure for the test. Shipped code never lets one pass."""
         self._tasks.discard(task)
         failure = None if task.cancelled() else task.exception()
         if isinstance(failure, Exception):
@@ -282,7 +279,7 @@ class AppWorld:
 
     @contextmanager
     def _same_dice(self) -> Iterator[None]:
-        """Let the pauses between two calls be the same in each run."""
+        """Use the same random pauses between calls in each run."""
         outside = random.getstate()
         random.setstate(self._dice)
         try:

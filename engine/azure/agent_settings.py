@@ -1,4 +1,4 @@
-"""The settings of the agents: the addresses of their services, and what shows who calls."""
+"""The settings of the agents: the addresses and the credentials of their services."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,19 +18,17 @@ from engine.declarations.service_forms import HEADER_VALUE
 from engine.urls import is_private, takes_paths
 
 UNRESOLVED = "@Microsoft.KeyVault("
-"""The beginning of a value that the platform could not replace by the secret that it names."""
+"""A value starts like this if the platform could not resolve its Key Vault reference."""
 
 Environ = Mapping[str, str]
 
 
 def addresses_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[str, str]:
-    """Return the addresses of the agents' services, by agent."""
     given = {agent.name: environ.get(agent.address, "") for agent in agents}
     return {name: address for name, address in given.items() if address}
 
 
 def scopes_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[str, str]:
-    """Return the scopes of the tokens for the agents' services, by agent."""
     scopes: dict[str, str] = {}
     for agent in agents:
         auth = EntraToken() if agent.auth is None else agent.auth
@@ -42,7 +40,7 @@ def scopes_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[st
 
 
 def values_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[str, SecretStr]:
-    """Return what shows who calls, and what functions read, by the names of the settings."""
+    """Return the credentials, and the values that activities read, by the name of their setting."""
     names = {
         setting.name for agent in agents for setting in (*agent.auth_settings, *agent.code_settings)
     }
@@ -50,7 +48,10 @@ def values_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[st
 
 
 def faults_of(agents: Sequence[AgentDefinition], environ: Environ) -> Iterator[Fault]:
-    """Yield a fault for each setting of the agents that is missing or wrong, without its value."""
+    """Yield a fault for each missing or invalid setting of the agents.
+
+    Faults do not contain the value.
+    """
     for agent in agents:
         address = environ.get(agent.address, "")
         if agent.address and (address or not agent.optional):
@@ -81,7 +82,7 @@ def _other_faults(agent: AgentDefinition, environ: Environ) -> Iterator[Fault]:
 
 
 def _fault_in(agent: AgentDefinition, setting: Setting, value: str) -> FaultCode | None:
-    """Return what is wrong with the value of a setting; None if nothing is."""
+    """Return the fault of a setting's value, or None."""
     if not value:
         return FaultCode.AGENT_SETTING_MISSING if setting.required else None
     match agent.auth:

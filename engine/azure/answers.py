@@ -1,4 +1,4 @@
-"""The answer of a remote service: its parts, read within bounds."""
+"""The answer of a remote service: its parts, read within limits."""
 
 import json
 import math
@@ -17,49 +17,50 @@ from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.domain.texts import plain
 
 MAX_BYTES = 128 * 1024
-"""The longest answer: a reply on Service Bus Standard has 256 KB, with headers and other fields."""
+"""The longest answer, in bytes. A reply on Service Bus Standard has 256 KB for headers and fields,
+too."""
 MAX_REASON_CHARACTERS = 500
 MAX_IDENTIFIER_CHARACTERS = 90
-"""Two of them fit the name of a group of causes."""
+"""Two identifiers of this length fit into the name of a group of causes."""
 GENERIC = re.compile(r"about:blank$|https?://(tools\.ietf|datatracker\.ietf|www\.rfc-editor)\.org/")
 """The types that frameworks give to every problem with the same status (RFC 9457, 4.2.1)."""
 LONGEST_PAUSE = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
-"""The longest pause that a reply can tell."""
+"""The longest pause that a reply can hold."""
 DEFAULT_PAUSE = timedelta(seconds=30)
-"""The pause of a service whose `Retry-After` cannot be read.
+"""The pause if the `Retry-After` of a service cannot be read.
 
-It is also the pause after which an accepted call is repeated if the service names no time.
+It is also the pause before a deferred call is repeated, if the service names no time.
 """
 SECONDS = re.compile(r"[0-9]+(\.[0-9]*)?")
-"""RFC 9110 has whole seconds; rate limiters also send fractions."""
+"""A `Retry-After` in seconds. RFC 9110 has whole seconds, but rate limiters also send fractions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAnswer:
-    """The parts of an answer that decide its meaning."""
+    """The parts of an answer that decide what it means."""
 
     status: int
     body: bytes
-    """Cut soon after `MAX_BYTES` if it is longer."""
+    """The body, cut shortly after `MAX_BYTES` bytes."""
     retry_after: str
     is_followed: bool = False
-    """Whether it names a resource that shows what became of the call."""
+    """Whether the answer names a resource that shows the outcome of the call."""
     charset: str | None = None
     """The encoding that the service declares, for a body that is not UTF-8."""
 
     @property
     def is_too_long(self) -> bool:
-        """Whether no reply could carry the body, as it came or as it would be written."""
+        """Whether the body is too long for a reply, as it came or as JSON."""
         return len(self.body) > MAX_BYTES or size(self.content) > MAX_BYTES
 
     @cached_property
     def content(self) -> dict[str, Any] | None:
-        """The JSON object in the body; None if it is anything else."""
+        """The JSON object in the body. None if the body is anything else."""
         return json_object(self.body, self.charset)
 
     @property
     def is_text(self) -> bool:
-        """Whether the body has an encoding that can be read."""
+        """Whether the body can be decoded as text."""
         try:
             _text(self.body, self.charset)
         except (ValueError, LookupError):
@@ -68,9 +69,10 @@ class ServiceAnswer:
 
     @property
     def reason(self) -> str:
-        """The service's words from problem details, `reason` or `error`, as one plain line.
+        """The service's explanation, as one plain line.
 
-        `error` may be an object with a `message`, as Stripe's is, or a text.
+        It comes from problem details, `reason` or `error`. `error` may be text, or an object with a
+        `message`, as Stripe sends it.
         """
         content = self.content or {}
         error = content.get("error")
@@ -83,10 +85,10 @@ class ServiceAnswer:
 
     @property
     def identifiers(self) -> Mapping[str, str]:
-        """The `type` and the `code` by which the service names the problem, as plain lines.
+        """The `type` and the `code` of the problem, as plain lines.
 
-        They may be in an object `error`, as Stripe's are. What says no more than the status is left
-        out.
+        They may be in an object `error`, as Stripe sends them. Values that say no more than the
+        status are left out.
         """
         content = self.content or {}
         error = content.get("error")
@@ -101,9 +103,9 @@ class ServiceAnswer:
         return found
 
     def asks_to_wait(self, now: datetime, most: timedelta) -> timedelta | None:
-        """Return the pause that `Retry-After` asks for, up to `most`; None if it asks for none.
+        """Return the pause that `Retry-After` requests, up to `most`. None if it requests none.
 
-        Fractions of seconds are rounded up. What cannot be read asks for `DEFAULT_PAUSE`.
+        Fractions of seconds are rounded up. An unreadable value means `DEFAULT_PAUSE`.
         """
         if not self.retry_after:
             return None
@@ -117,7 +119,6 @@ class ServiceAnswer:
 
 
 async def answer_of(response: aiohttp.ClientResponse) -> ServiceAnswer:
-    """Read an answer."""
     retry_after = response.headers.get("Retry-After", "").strip()
     return ServiceAnswer(
         status=response.status,
@@ -129,7 +130,7 @@ async def answer_of(response: aiohttp.ClientResponse) -> ServiceAnswer:
 
 
 async def read(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body, cut soon after `MAX_BYTES` if it is longer."""
+    """Return the body, cut shortly after `MAX_BYTES` bytes."""
     body = b""
     async for chunk in response.content.iter_chunked(16 * 1024):
         body += chunk
@@ -140,9 +141,10 @@ async def read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def json_object(body: bytes, charset: str | None = None) -> dict[str, Any] | None:
-    """Return the JSON object in the body; None if it is anything else.
+    """Return the JSON object in the body. None if the body is anything else.
 
-    A half of a surrogate pair, as of an emoji that was cut, becomes U+FFFD (RFC 8259, 8.2).
+    Half of a surrogate pair becomes U+FFFD (RFC 8259, 8.2). It is left, for example, when an emoji
+    is cut.
     """
     try:
         value = _whole(exact_json.read(_text(body, charset)))
@@ -152,7 +154,7 @@ def json_object(body: bytes, charset: str | None = None) -> dict[str, Any] | Non
 
 
 def _text(body: bytes, charset: str | None) -> str:
-    """Return the body as UTF-8 or its like, or in the declared encoding if it is neither."""
+    """Decode the body as UTF-8, UTF-16 or UTF-32, or else in the declared encoding."""
     try:
         return body.decode(json.detect_encoding(body), "surrogatepass")
     except UnicodeDecodeError:
@@ -162,7 +164,7 @@ def _text(body: bytes, charset: str | None) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """Return a value of JSON with U+FFFD for each half of a surrogate pair."""
+    """Replace each half of a surrogate pair in a JSON value by U+FFFD."""
     match value:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -174,12 +176,15 @@ def _whole(value: Any) -> Any:
 
 
 def size(value: Any) -> int:
-    """Return about how many bytes the value takes in a reply; raises ValueError if not Unicode."""
+    """Return the approximate size of the value in a reply, in bytes.
+
+    Raises ValueError if not Unicode.
+    """
     return len(exact_json.write(value).encode())
 
 
 def _moment(text: str) -> datetime | None:
-    """Return the time of an HTTP date; None if the text is not one."""
+    """Return the time of an HTTP date. None if the text is not an HTTP date."""
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):  # the parser raises all of these

@@ -10,19 +10,19 @@ from ulid import ULID
 from engine.domain.keys import CROCKFORD, buckets, with_check
 
 utc_now = partial(datetime.now, UTC)
-"""Returns the current time, aware and in UTC."""
+"""Returns the current time in UTC, with its zone."""
 
 new_id = partial(secrets.token_hex, 13)
-"""Returns 26 characters that cannot be guessed."""
+"""Returns 26 characters that nobody can guess."""
 
 new_callback_token = partial(secrets.token_urlsafe, 16)
-"""Returns 128 random bits as 22 characters that may stand in an address."""
+"""Returns 128 random bits as 22 characters that a URL may contain."""
 
 
 def order_ids(bucket_count: int) -> Callable[[], str]:
-    """Return a function that makes order ids, `b<NN>-<ULID>`, spread over this many buckets.
+    """Return a function that makes order ids, `b<NN>-<ULID>`, for random buckets.
 
-    The last characters of an id check the others.
+    The last characters of an id are check characters for the others.
     """
     names = buckets(bucket_count)
 
@@ -35,5 +35,5 @@ def order_ids(bucket_count: int) -> Callable[[], str]:
 
 
 def order_time(order_id: str) -> datetime:
-    """Return the time at which an order id was made, to the millisecond."""
+    """Return the time when an order id was made, to the millisecond."""
     return ULID.from_str(order_id.partition("-")[2]).datetime

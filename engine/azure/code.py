@@ -1,4 +1,4 @@
-"""Services whose operations are functions of the business, as their agents call them."""
+"""Services whose operations are activities: functions of the business."""
 
 import asyncio
 import logging
@@ -43,38 +43,40 @@ from engine.ports import RemoteService
 log = logging.getLogger(__name__)
 
 HELD_SECONDS = 1.0
-"""How long a function may keep the event loop from everything else before that is logged."""
+"""A function that blocks the event loop for longer than this is logged."""
 NO_CAPACITY = "functions that timed out still run, so there is no capacity"
 RETRY_AFTER = timedelta(seconds=1)
-"""Delay before a request may come again that found no room."""
+"""The pause before a request that found no capacity may be repeated."""
 
 
 def start_thread(run: Callable[[], None], name: str) -> None:
-    """Run it in a thread of its own that does not keep the process alive."""
+    """Run a function in its own thread, which does not keep the process alive."""
     threading.Thread(target=run, name=name, daemon=True).start()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodeService:
-    """`RemoteService` whose operations are functions; operations without one go to `other`."""
+    """`RemoteService` whose operations are activities. Operations without one go to `other`."""
 
     agent: str
     operations: Mapping[str, ActivityFunction]
     other: RemoteService | None = None
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     at_once: int
-    """How many functions may run at a time, with those that still run though their time is up."""
+    """How many functions may run at the same time.
+
+    Functions that still run after their time-out count, too.
+    """
     answer_within: timedelta | None = None
-    """How long the service may take for what it has accepted; None if it never does so."""
+    """How long the service may take for deferred work. None if it never defers."""
     longest_wait: timedelta
-    """The longest pause that the service may ask for."""
+    """The longest pause that the service may request."""
     monotonic: Callable[[], float] = time.monotonic
     start: Callable[[Callable[[], None], str], None] = start_thread
-    """Starts a plain function, with a name for where it runs."""
+    """Starts a plain function in a thread. The text is the thread's name."""
     _running: set[asyncio.Future[Any]] = field(default_factory=set, init=False, repr=False)
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`."""
         code = self.operations.get(request.operation)
         if code is None:
             if self.other is None:
@@ -102,10 +104,10 @@ class CodeService:
         )
 
     async def _within(self, seconds: float, code: ActivityFunction, call: Call, ask: Any) -> Any:
-        """Return what the function answers in time.
+        """Return the answer of the function within the time limit.
 
-        Nobody can end a thread, nor a function that goes on after it was cancelled. The agent goes
-        on without it; but until it has ended, it counts as one that runs.
+        After the limit, the agent continues without the function, which counts as running until it
+        ends.
         """
         if len(self._running) >= self.at_once:
             raise NotAttemptedError(NotAttemptedReason.BUSY, NO_CAPACITY, RETRY_AFTER)
@@ -119,6 +121,7 @@ class CodeService:
             if work.done():
                 return _outcome(code, work)
         finally:
+            # A thread cannot be ended, and a coroutine may ignore its cancellation.
             if isinstance(work, asyncio.Task):
                 work.cancel()
         log.warning("code.ran_out_of_time", extra={"agent": self.agent, "function": code.name})
@@ -130,7 +133,7 @@ class CodeService:
             work.exception()  # or asyncio would complain that nobody has seen it
 
     def _on_loop(self, code: ActivityFunction, call: Call, ask: Any) -> asyncio.Task[Any]:
-        """Begin an async function."""
+        """Start an async function."""
 
         async def watched() -> Any:
             try:
@@ -148,7 +151,7 @@ class CodeService:
             log.warning("code.held_the_loop", extra=facts)
 
     def _in_thread(self, code: ActivityFunction, call: Call, ask: Any) -> asyncio.Future[Any]:
-        """Begin a plain function, beside the event loop."""
+        """Start a plain function in a thread."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         context = copy_context()
@@ -166,7 +169,7 @@ class CodeService:
         return answer
 
     def _meaning(self, code: ActivityFunction, call: Call, error: BaseException) -> AppError:
-        """Return what an exception of the function means; it raises nothing for any exception."""
+        """Convert an exception of the function to an error of the app. Raises nothing itself."""
         try:
             return self._meant(code, call, error)
         except Exception as fault:  # noqa: BLE001 - or nobody would hear that the function has ended
@@ -176,11 +179,7 @@ class CodeService:
             )
 
     def _meant(self, code: ActivityFunction, call: Call, error: BaseException) -> AppError:
-        """Return what an exception of the function means.
-
-        Of one that the function did not mean to raise, the kind and the place are told: its text
-        may hold personal data, or a secret.
-        """
+        """Convert an exception of the function to an error of the app."""
         if isinstance(error, NonRetryable):
             return RejectedError(plain(error.reason, MAX_REASON_CHARACTERS))
         if isinstance(error, DeferredResult) and self.answer_within:
@@ -194,11 +193,12 @@ class CodeService:
             if isinstance(error, Retryable) and wait > timedelta():
                 return ThrottledError(_message_of(error), wait)
             return TransientError(_message_of(error))
+        # Only the kind and place, because the text may hold personal data or a secret.
         return TransientError(f"{code.name} raised {type(error).__name__}{_place(error)}")
 
 
 class _Watched:
-    """Awaits a coroutine, and tells how long it has the loop for itself at each stretch."""
+    """Awaits a coroutine, and reports how long each of its steps blocks the event loop."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ def _outcome(code: ActivityFunction, work: asyncio.Future[Any]) -> Any:
 
 
 def _result(code: ActivityFunction, answer: Any) -> Mapping[str, Any]:
-    """Return the result for the reply; raises an error if no reply can carry it."""
+    """Return the result for the reply. Raises `InvalidResultError` if a reply cannot hold it."""
     try:
         result = code.write(answer)
         too_long = size(result) > MAX_BYTES
@@ -250,6 +250,5 @@ def _message_of(error: Retryable | DeferredResult) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the file and line where an exception was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" at {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""

@@ -1,4 +1,4 @@
-"""The ports on Azure, on its emulators, or on the embedded stack: only the settings differ."""
+"""The ports on Azure, its emulators or the embedded stack. Only the settings differ."""
 
 from functools import cache, partial
 
@@ -18,7 +18,7 @@ from engine.azure.tables.transactions import TableTransactions
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
-    """Return all ports; no client is made, and no I/O happens, before one of them is used."""
+    """Make all ports. No client is made, and nothing connects, before a port is used."""
     pool = connections or Connections(settings)
     bus = ServiceBus(lambda: pool.service_bus)
 

@@ -1,4 +1,4 @@
-"""The SDK clients: each is made when first needed, and kept for the life of the process."""
+"""The SDK clients. Each is made when it is first needed, and kept as long as the process runs."""
 
 import ssl
 from collections.abc import Callable
@@ -29,23 +29,21 @@ Client = TypeVar("Client", TableServiceClient, QueueServiceClient, BlobServiceCl
 CONNECT_SECONDS = 5
 READ_SECONDS = 10
 RETRIES = 2
-"""Few, since our handlers retry by themselves, and an outage should show soon."""
+"""Few retries, because our handlers retry themselves and an outage should show soon."""
 STORAGE_RETRIES = {"retry_total": RETRIES, "initial_backoff": 1, "increment_base": 2}
 
 
 def http_transport() -> AioHttpTransport:
-    """Return the pool of HTTP connections that all clients share.
-
-    It ignores the proxy variables of the environment: looking them up takes a thread for every
-    request, which was a fifth of all the CPU time of an order.
-    """
+    """Make the pool of HTTP connections that all clients share."""
+    # The proxy variables of the environment are ignored: to look them up takes a thread for every
+    # request, which was a fifth of all CPU time of an order.
     return AioHttpTransport(
         connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, use_env_settings=False
     )
 
 
 class Connections:
-    """All clients of one process; no I/O happens until a client is used."""
+    """All clients of a process. Nothing connects until a client is used."""
 
     def __init__(
         self,
@@ -59,22 +57,19 @@ class Connections:
         self._credentials: dict[str | None, DefaultAzureCredential] = {}
 
     def table(self, name: str) -> TableClient:
-        """Return a client of a table."""
         return self._table_service.get_table_client(name)
 
     def queue(self, name: str) -> QueueClient:
-        """Return a client of a Storage Queue."""
         return self._queue_service.get_queue_client(name)
 
     def container(self, name: str) -> ContainerClient:
-        """Return a client of a blob container."""
         return self._blob_service.get_container_client(name)
 
     async def token(self, scope: str, refused: bool) -> Token:  # noqa: FBT001 - see `Fetch`
         """Return a token of the app's identity for a remote service.
 
-        A new one if the last was `refused`: the identity would go on giving out that one, so it is
-        asked anew. (Azure may still have the same one for it.)
+        If the last token was `refused`, a new identity gets the token, because the old one would
+        return the cached token. Even so, Azure may return the same token again.
         """
         client_id = self._settings.storage_client_id
         if not refused:
@@ -83,7 +78,7 @@ class Connections:
             return _token(await fresh.get_token(scope))
 
     async def close(self) -> None:
-        """Close all clients that were made; they cannot be used again."""
+        """Close all clients. They cannot be used again."""
         await self._at_exit.aclose()
 
     @cached_property
@@ -114,7 +109,7 @@ class Connections:
         return self._storage(BlobServiceClient, self._settings.blob_service_uri, **STORAGE_RETRIES)
 
     def _storage(self, client: type[Client], uri: str | None, **options: Any) -> Client:
-        """Make one of the clients of the storage account."""
+        """Make a client of the storage account."""
         settings = self._settings
         if settings.state_storage:
             secret = settings.state_storage.get_secret_value()
@@ -124,17 +119,15 @@ class Connections:
 
     @cached_property
     def service_bus(self) -> ServiceBusClient:
-        """The client of the Service Bus namespace.
-
-        The CA certificates, those of the machine as for storage, are read here, once. Each sender
-        has a connection of its own, and for each the SDK would read them again, which takes some
-        50 ms; the whole process stands still meanwhile.
-        """
+        """The client of the Service Bus namespace."""
         options: dict[str, Any] = {
             "retry_total": RETRIES,
             "retry_backoff_factor": 0.2,
             "retry_backoff_max": 1,
             "try_timeout": 10,
+            # Read once here. Each sender has its own connection, for which the SDK would read the
+            # machine's CA certificates again. That takes 50 ms, in which the whole process stands
+            # still.
             "ssl_context": ssl.create_default_context(),
         }
         settings = self._settings
@@ -150,7 +143,10 @@ class Connections:
 
     @cached_property
     def event_grid(self) -> EventGridPublisherClient:
-        """The client of the Event Grid topic; the relay sends again, after pauses that grow."""
+        """The client of the Event Grid topic.
+
+        It does not retry, because the relay sends again, with growing pauses.
+        """
         settings = self._settings
         credential: AzureKeyCredential | AsyncTokenCredential
         if settings.event_grid_key:
@@ -163,12 +159,9 @@ class Connections:
 
     @cached_property
     def email(self) -> EmailClient:
-        """The client of the communication service.
-
-        It does not retry, since it would sleep as long as the service asks for, and follows no
-        redirect.
-        """
+        """The client of the communication service."""
         settings = self._settings
+        # It does not retry, because it would sleep for as long as the service requests.
         return EmailClient(
             settings.mail_endpoint or "",
             self._credential(settings.storage_client_id),
@@ -189,7 +182,7 @@ class Connections:
         return session
 
     def _credential(self, client_id: str | None) -> DefaultAzureCredential:
-        """Return the app's identity, shared by all services that name the same client id."""
+        """Return the app's identity. Services with the same client id share it."""
         if client_id not in self._credentials:
             self._credentials[client_id] = credential = _identity(client_id)
             self._at_exit.push_async_callback(credential.close)

@@ -1,4 +1,4 @@
-"""What calls of a service show it: a key, a token, or a certificate."""
+"""The credentials that calls present to a service: a key, a token or a certificate."""
 
 import asyncio
 import logging
@@ -23,37 +23,38 @@ from engine.ports import Clock
 log = logging.getLogger(__name__)
 
 EARLY = timedelta(seconds=60)
-"""How long before its end a token is replaced, or a tenth of its life if that is less."""
+"""A token is replaced this long before it expires, or a tenth of its life if that is shorter."""
 UNSAID = timedelta(minutes=5)
-"""The life of a token whose server does not say how long it lasts."""
+"""The life of a token whose server does not say when it expires."""
 BETWEEN_REFUSALS = timedelta(seconds=30)
-"""How often a token is replaced because the service does not take it."""
+"""How often a token may be replaced because the service refuses it."""
 FETCH_SECONDS = 30
-"""How long a server of tokens has, whoever waits for it."""
+"""The time limit for a token server, however many calls wait."""
 
 
 class Credential(Protocol):
-    """What the calls of a service show it."""
+    """The credential that the calls of a service present."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return what to show; raises `GatewayError` or `AzureError` if there is nothing."""
+        """Return the headers to present.
+
+        Raises `GatewayError` or `AzureError` if there are none.
+        """
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
-        """Return what to show instead; None if there is nothing else, or not now."""
+        """Return other headers after a refusal. None if there are no others, or not now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The same for all calls."""
+    """Headers that are the same for all calls."""
 
     shown: Mapping[str, str] = field(repr=False)
 
     async def headers(self) -> Mapping[str, str]:
-        """See `Credential.headers`."""
         return self.shown
 
     async def renewed(self, refused: Mapping[str, str]) -> None:
-        """See `Credential.renewed`."""
         del refused
 
 
@@ -66,13 +67,13 @@ class Token:
 
 
 Fetch = Callable[[bool], Awaitable[Token]]
-"""Fetches a token; the argument says whether the last one was refused."""
+"""Fetches a token. The argument says whether the last one was refused."""
 
 
 class Tokens:
-    """Bearer tokens from a server: each is kept until shortly before its end.
+    """Bearer tokens from a server. Each is kept until shortly before it expires.
 
-    Concurrent callers share one fetch, which goes on if they leave.
+    Concurrent callers share a fetch. The fetch continues even if its callers leave.
     """
 
     def __init__(self, fetch: Fetch, clock: Clock) -> None:
@@ -82,11 +83,9 @@ class Tokens:
         self._fetches = GroupCommit(self._fetched)
 
     async def headers(self) -> Mapping[str, str]:
-        """See `Credential.headers`."""
         return self._shown(self._usable() or await self._fetches.submit("", None))
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
-        """See `Credential.renewed`."""
         kept = self._usable()
         if kept is None or self._shown(kept) == refused:
             kept = await self._fetches.submit("", kept)
@@ -94,7 +93,10 @@ class Tokens:
         return None if shown == refused else shown
 
     async def _fetched(self, lane: str, refused: Sequence[Token | None]) -> Sequence[Token]:
-        """Return the token for all who wait, after a fetch unless another one has made it."""
+        """Return the token for all waiting callers.
+
+        It is fetched unless another fetch has just made it.
+        """
         del lane
         kept = self._usable()
         if kept is None or (kept in refused and self._may_replace()):
@@ -103,11 +105,9 @@ class Tokens:
         return [kept] * len(refused)
 
     def _may_replace(self) -> bool:
-        """Whether a refused token is replaced now.
-
-        A service that takes no token at all may not cost a fetch for every call.
-        """
+        """Whether a refused token may be replaced now."""
         now, last = self._clock(), self._refused_at
+        # A service that refuses every token must not cause a fetch for every call.
         if last and now < last + BETWEEN_REFUSALS:
             return False
         self._refused_at = now
@@ -135,7 +135,7 @@ class ClientGrant:
     clock: Clock
 
     async def __call__(self, refused: bool) -> Token:  # noqa: FBT001 - the type is `Fetch`
-        """Fetch a token; raises `GatewayError`, which says nothing of what was sent."""
+        """Fetch a token. Raises `GatewayError`, which contains nothing of the request."""
         del refused
         requested_at = self.clock()
         async with self.session().post(
@@ -175,7 +175,7 @@ ERRORS = {
     "unsupported_grant_type",
     "invalid_scope",
 }
-"""The faults that a server of tokens can name (RFC 6749, 5.2); its other words are not repeated."""
+"""The errors that a token server can name (RFC 6749, 5.2). Its other texts are not repeated."""
 
 
 def _code(answer: Mapping[str, Any]) -> str:
@@ -184,7 +184,7 @@ def _code(answer: Mapping[str, Any]) -> str:
 
 
 def _lasts(expires_in: Any) -> timedelta:
-    """Return how long a token can be shown whose server says this of its life, in seconds."""
+    """Return how long a token can be presented, from the life in seconds that its server names."""
     try:
         life = timedelta(seconds=max(0.0, min(float(expires_in), 86_400)))
     except (TypeError, ValueError):
@@ -193,20 +193,20 @@ def _lasts(expires_in: Any) -> timedelta:
 
 
 def usable(life: timedelta) -> timedelta:
-    """Return how long a token with this life can be shown."""
+    """Return how long a token with this life can be presented."""
     return life - min(EARLY, life / 10)
 
 
 FileVersion = tuple[int, ...]
-"""What is different after a file was written or replaced."""
+"""Values that differ after a file was written or replaced."""
 FILE_CHECK_INTERVAL = timedelta(seconds=10)
-"""How often the file of a certificate is checked for a change, while calls are made."""
+"""How often the certificate's file is checked for changes, while calls are made."""
 
 
 class Certificate:
     """A certificate with its key, as PEM text or as a file that is read again after a change.
 
-    If the changed file cannot be read, the last good certificate is shown.
+    If the changed file cannot be read, the last good certificate is presented.
     """
 
     def __init__(self, setting: str, value: str, clock: Clock) -> None:
@@ -216,13 +216,13 @@ class Certificate:
         """The version of the file from which the context was made."""
         self._checked_at: datetime | None = None
         self._unreadable: FileVersion | None = None
-        """The version of the file that was reported last."""
+        """The version of the unreadable file that was last reported."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the context of connections that show the certificate.
+        """Return the context of connections that present the certificate.
 
-        A new certificate has a new context, so no connection with the old one is used again. Raises
-        OSError if the certificate has never been readable.
+        A new certificate gets a new context, so that no connection with the old one is used again.
+        Raises OSError if the certificate could never be read.
         """
         if self._context is None:
             self._context = self._read(self._version_now())
@@ -231,7 +231,10 @@ class Certificate:
         return self._context
 
     def _is_due(self) -> bool:
-        """Whether the last check is some time ago, or the clock was put back since."""
+        """Whether the file has to be checked.
+
+        This is so if the last check is too long ago, or if the clock was put back since.
+        """
         now, last = self._clock(), self._checked_at
         if last and timedelta() <= now - last < FILE_CHECK_INTERVAL:
             return False
@@ -256,7 +259,7 @@ class Certificate:
         return context
 
     def _version_now(self) -> FileVersion:
-        """Return the version of the file; empty for PEM text, or if there is no file."""
+        """Return the version of the file. Empty for PEM text, or if there is no file."""
         if _is_pem(self._value):
             return ()
         try:
@@ -271,9 +274,9 @@ def _is_pem(certificate: str) -> bool:
 
 
 def context_of(certificate: str) -> ssl.SSLContext:
-    """Return a context that shows this certificate, given as PEM text or as the path of a file.
+    """Make a context that presents this certificate, given as PEM text or as the path of a file.
 
-    Raises OSError if it cannot be used; `ssl.SSLError` is one.
+    Raises OSError (of which `ssl.SSLError` is one) if the certificate cannot be used.
     """
     context = ssl.create_default_context()
     # A key with a password would make `ssl` ask for it on a terminal.

@@ -1,4 +1,4 @@
-"""Translates the errors of the Azure SDKs into the few that the roles know."""
+"""Translates the errors of the Azure SDKs into the errors that the roles handle."""
 
 import logging
 import time
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 CONFLICTS = {404, 409, 412}
 NO_TABLE = {"TableNotFound", "TableBeingDeleted"}
-"""The codes of a 404 or 409 that concerns the table, not a row."""
+"""The codes of a 404 or 409 that concern the table instead of a row."""
 NO_RIGHT = {401, 403}
 PASSING = {408, 429}
-"""The statuses below 500 of a service that is busy."""
+"""The statuses below 500 of a busy service."""
 REFUSED = (ClientAuthenticationError, ServiceBusAuthenticationError, ServiceBusAuthorizationError)
 ROLES = {
     "storage queue": "Storage Queue Data Contributor",
@@ -31,7 +31,7 @@ ROLES = {
     "Event Grid": "EventGrid Data Sender",
     "leader election": "Storage Blob Data Contributor",
 }
-"""The role that the app needs, by the beginning of `what`; for tables, see `TABLES`."""
+"""The role that the app needs, by the beginning of `what`. For tables, see `TABLES`."""
 TABLES = "Storage Table Data Contributor"
 TELL_AGAIN_SECONDS = 60.0
 
@@ -40,13 +40,14 @@ OUTAGES = (AzureError, ServiceBusError, aiohttp.ClientError, HTTPException, OSEr
 
 @contextmanager
 def azure_errors(what: str, conflict: type[AppError] = ConflictError) -> Iterator[None]:
-    """Translate the errors of Azure during work on `what`; the original stays the cause.
+    """Translate the errors of Azure during work on `what`. The original error stays the cause.
 
-    404, 409 and 412 become `conflict`; callers pass `UnavailableError` where 404 means that a whole
-    queue or topic is missing. Outages, time-outs and unreadable answers become `UnavailableError`.
-    401 and 403 become an `AccessDeniedError`: nothing is lost, since it is retried like an outage,
-    and it is logged with the role. A fault of the request itself (400, 413) is ours and stays as it
-    is.
+    * 404, 409 and 412 become `conflict`. Pass `UnavailableError` if a 404 means that a whole queue
+      or topic is missing.
+    * Outages, time-outs and unreadable answers become `UnavailableError`.
+    * 401 and 403 become `AccessDeniedError`. It is logged with the missing role, and retried like
+      an outage.
+    * 400 and 413 are faults of our own request, and are raised unchanged.
     """
     try:
         yield
@@ -73,11 +74,14 @@ def _by_status(error: HttpResponseError, what: str, conflict: type[AppError]) ->
 
 
 _next_log_at: dict[str, float] = {}
-"""The time of the next log line for each refused kind of work."""
+"""When the next log line is due for each kind of refused work."""
 
 
 def _no_right(error: Exception, what: str) -> AccessDeniedError:
-    """Return the error with the missing role, and log it once a minute, as no passing outage."""
+    """Make the error with the missing role.
+
+    Log it once a minute, because it does not pass by itself.
+    """
     role = next((role for work, role in ROLES.items() if what.startswith(work)), TABLES)
     now = time.monotonic()
     if now >= _next_log_at.get(what, now):

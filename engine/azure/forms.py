@@ -1,4 +1,4 @@
-"""A request to an agent as a call of its service: where it goes, and what it says."""
+"""Converts an agent's request to a call of its service: the address and the body."""
 
 import re
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from engine.domain.errors import InvalidRequestError
 from engine.domain.messages import OPERATION, AgentRequest
 
 STEPS_UP = {"", ".", ".."}
-"""Parts of a value that a server may take for a way to another resource."""
+"""Parts of a value that a server could treat as a path to another resource."""
 MAX_FIELD = 500
-"""How many characters a field of a path may have."""
+"""The longest value of a field in a path, in characters."""
 
 
 def path_of(form: Form, request: AgentRequest) -> str:
     """Return the encoded path of the call, with its query.
 
-    Raises `InvalidRequestError` if it would lead to another resource, or if the request lacks one
-    of its fields; the error has no values, which may be personal.
+    Raises `InvalidRequestError` if the path leads to another resource, or if the request lacks a
+    field of the path. The error contains no values, because they may be personal.
     """
     operation = request.operation
     # A malformed operation could be a path to another resource of the same host.
@@ -44,7 +44,7 @@ def _encoded(field: str, request: AgentRequest) -> str:
 
 
 def _value(field: str, request: AgentRequest) -> Any:
-    """Return the value of a field; None if the request has none."""
+    """Return the value of a field. None if the request has none."""
     own = {"orderId": request.order_id, "step": request.step, "key": request.idempotency_key}
     if field in own:
         return own[field]
@@ -55,7 +55,7 @@ def _value(field: str, request: AgentRequest) -> Any:
 
 
 def body_of(form: Form, route: OperationRoute, request: AgentRequest) -> Mapping[str, Any] | None:
-    """Return the body of the call; None if it has none."""
+    """Return the body of the call, or None if it has none."""
     if not route.has_body:
         return None
     content = dict(request.content)

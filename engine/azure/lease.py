@@ -1,4 +1,4 @@
-"""The election of the one supervisor that sweeps: a blob lease (SUP-5)."""
+"""The election of the supervisor that sweeps, by a blob lease (SUP-5)."""
 
 # The pattern in an hour, 19 of 23: leadership by lease
 
@@ -19,7 +19,7 @@ SAFETY_SECONDS = 1.0
 
 
 class BlobLeadership:
-    """`Leadership` by a lease on the blob `leases/supervisor`, which is created when needed."""
+    """`Leadership` by a lease on the blob `leases/supervisor`. The blob is created when needed."""
 
     def __init__(
         self,
@@ -31,14 +31,14 @@ class BlobLeadership:
         self._lease_seconds = lease_seconds
         self._monotonic = monotonic
         self._lease_id = str(uuid4())
-        """The proposed lease id, always the same: acquiring our own lease again renews it.
+        """The proposed lease id, which never changes, so acquiring our own lease again renews it.
 
-        This holds even if the answer to the first request was lost.
+        This works even if the answer to the first request was lost.
         """
         self._until = 0.0
 
     async def acquire(self) -> bool:
-        """See `Leadership.acquire`; raises `UnavailableError`."""
+        """Try to acquire or renew the lease. Raises `UnavailableError`."""
         requested_at = self._monotonic()
         try:
             with azure_errors("leader election"):
@@ -50,7 +50,10 @@ class BlobLeadership:
         return True
 
     def held(self) -> bool:
-        """See `Leadership.held`; the lease counts from before the request, and a second less."""
+        """Whether this process has the lease.
+
+        The lease counts from before the request, and ends `SAFETY_SECONDS` early.
+        """
         return self._monotonic() < self._until
 
     async def _take(self) -> None:

@@ -1,4 +1,4 @@
-"""A remote service over HTTP, as its agent calls it."""
+"""A remote service over HTTP."""
 
 import asyncio
 import ssl
@@ -40,64 +40,66 @@ from engine.ports import Clock
 TOO_LONG = f"the service's answer is too long to be passed on: more than {MAX_BYTES} bytes"
 
 REFUSALS = {410, 422}
-"""The statuses of a final refusal by the service; 410 is for a key that was undone."""
+"""The statuses of a final refusal by the service. 410 is for a key that was undone."""
 FAULTS_OF_OURS = {400, 413}
-"""The statuses of a request that is wrong, and stays wrong if it is sent again."""
+"""The statuses of an invalid request. A repeat would be invalid, too."""
 ACCEPTED = 202
-"""The status of a call that is not done: it may take effect later, or never."""
+"""The status of a deferred call. It may take effect later, or never."""
 PASSING = {ACCEPTED, 408, 409, 425, 429}
-"""The statuses, besides most of 5xx, by which the service itself asks for another try.
+"""The statuses, besides most 5xx, with which the service itself requests another attempt.
 
-409 means that a call with the same key is still under way
+409 means that a call with the same key is still in progress
 (draft-ietf-httpapi-idempotency-key-header).
 """
 NOT_IMPLEMENTED = 501
 BUSY = {429, 503}
-"""The statuses with which `Retry-After` may be sent (RFC 9110, 10.2.3; RFC 6585, 4)."""
+"""The statuses that may come with `Retry-After` (RFC 9110, 10.2.3; RFC 6585, 4)."""
 UNAUTHORIZED = 401
-"""The status of a call whose credential the service does not take, perhaps not any more."""
+"""The status of a call whose credential the service does not accept, or no longer accepts."""
 FORBIDDEN = 403
-"""The status by which some services answer a token that was withdrawn."""
+"""The status with which some services answer a revoked token."""
 CALLBACK_URL = "Callback-Url"
-"""The header with the link over which the service can answer later, without a key of the app."""
+"""The header with the callback URL, at which the service can answer later without a key of the app.
+"""
 
 
 def is_done(answer: ServiceAnswer) -> bool:
-    """Whether the operation was done, provided that the body is a valid result."""
+    """Whether the operation was done, if the body is a valid result."""
     return 200 <= answer.status < 300 and answer.status != ACCEPTED
 
 
 def is_from_gateway(answer: ServiceAnswer) -> bool:
-    """Whether a gateway or a proxy answered: the service itself does not use this status."""
+    """Whether a gateway or proxy answered. The service itself does not use this status."""
     has_failed = 500 <= answer.status < 600 and answer.status != NOT_IMPLEMENTED
     return not has_failed and answer.status not in PASSING
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpRemoteService:
-    """`RemoteService` over HTTP, at an address below which all of its operations are."""
+    """`RemoteService` over HTTP. All operations are below one address."""
 
     base_url: str
     session: Callable[[], aiohttp.ClientSession]
     form: Form = field(default_factory=Form)
     credential: Credential | None = None
-    """What shows the service who calls; None if it need not know."""
+    """The credential for the service. None if the service needs none."""
     renew_on: Collection[int] = (UNAUTHORIZED,)
-    """The statuses after which another token is shown, once."""
+    """The statuses after which another token is presented, once."""
     certificate: Callable[[], ssl.SSLContext] | None = None
-    """Returns the context of connections that show a certificate; None for ordinary ones."""
+    """Returns the context of connections that present a certificate. None for ordinary connections.
+    """
     refusals: Collection[int] = ()
     """The statuses of a final refusal by this service, besides `REFUSALS`."""
     answer_within: timedelta | None = None
-    """How long the service may take for what it has accepted; None if it never does so."""
+    """How long the service may take for deferred work. None if it never defers."""
     calls_back: bool = False
-    """Whether it answers over its link what it has accepted without a time to ask again."""
+    """Whether the service uses the callback URL for deferred work without a time to ask again."""
     longest_wait: timedelta
-    """The longest pause that the service may ask for."""
+    """The longest pause that the service may request."""
     clock: Clock
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`; the time-out includes the token and the whole answer."""
+        """Call the service. The time-out includes the token and the whole answer."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 answer = await self.answer(request)
@@ -108,10 +110,10 @@ class HttpRemoteService:
         return self._result(request, answer)
 
     async def answer(self, request: AgentRequest) -> ServiceAnswer:
-        """Return the service's answer, whatever it says; takes no longer than its caller lets it.
+        """Return the service's answer, whatever it is. The caller sets the time limit.
 
-        It is called once more if it takes another token than the one it saw. Raises
-        `InvalidRequestError` if the request has no path, and what the connection raises.
+        If the service refuses the token and another one is available, the call is repeated once.
+        Raises `InvalidRequestError` if the request has no path, and the errors of the connection.
         """
         path = path_of(self.form, request)
         if self.credential is None:
@@ -140,12 +142,12 @@ class HttpRemoteService:
             return await answer_of(response)
 
     def _headers(self, request: AgentRequest) -> Mapping[str, str]:
-        """Return the headers of a call, but for those that show who calls."""
+        """Return the headers of a call, without its credential."""
         headers = {**self.form.headers, self.form.key_header: request.idempotency_key}
         return headers | ({CALLBACK_URL: request.callback_url} if request.callback_url else {})
 
     def _result(self, request: AgentRequest, answer: ServiceAnswer) -> Mapping[str, Any]:
-        """Return the service's result; raises an error, final for the listed statuses only."""
+        """Return the service's result, or raise an error. Only the listed statuses are final."""
         if is_done(answer):
             may_be_empty = self.form.route(request.operation).answer_may_be_empty
             return _passed_on(answer, may_be_empty=may_be_empty)
@@ -159,7 +161,7 @@ class HttpRemoteService:
         raise _passing(answer, fault)
 
     def _refuse_for_now(self, request: AgentRequest, answer: ServiceAnswer, fault: str) -> None:
-        """Raise the error of an answer after which no call comes at once, if this is one."""
+        """Raise the error for an answer that requests a pause, if this is one."""
         if answer.status == ACCEPTED and self.answer_within:
             most = min(self.answer_within, LONGEST_PAUSE)
             wait = answer.asks_to_wait(self.clock(), most)
@@ -174,24 +176,25 @@ class HttpRemoteService:
 
 
 def _passing(answer: ServiceAnswer, fault: str) -> TransientError:
-    """Return the error of an answer that another try may change."""
+    """Return the error for an answer that may be different in another attempt."""
     return GatewayError(fault) if is_from_gateway(answer) else TransientError(fault)
 
 
 def _may_be_polled(answer: ServiceAnswer) -> bool:
-    """Whether a service that has accepted a call says when, or where, to ask for the outcome."""
+    """Whether a service that deferred a call says when or where to ask for the outcome."""
     return bool(answer.retry_after) or answer.is_followed
 
 
 def _why(error: BaseException) -> str:
-    """Return why there is no answer, without the path of the call, which may be personal."""
+    """Return why there is no answer."""
     if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
+        # Without the path of the call, which may be personal.
         return type(error).__name__  # its text has the whole address
     return summary(error)
 
 
 def _passed_on(answer: ServiceAnswer, *, may_be_empty: bool) -> Mapping[str, Any]:
-    """Return the result for the reply; raises an error if it is too long or no JSON object."""
+    """Return the result for the reply. Raises an error if it is too long or not a JSON object."""
     if may_be_empty and not answer.body:
         return {}
     # Another try would get the same long answer.

@@ -1,8 +1,8 @@
-"""Schedules and time spans that Azure's host reads, by its rules.
+"""Schedules and time spans, by the rules of Azure's host.
 
-Azure's readings surprise: `FRI-MON` is Monday to Friday, `S` is Sunday, and `24:00:00` is 24 days.
-So we take only forms that Azure's host and the embedded host read alike. A test holds them against
-what Azure's parser made of them (`tests/data/azure_host/ncrontab.tsv`).
+Azure reads some of them in surprising ways: `FRI-MON` is Monday to Friday, `S` is Sunday, and
+`24:00:00` is 24 days. So we accept only forms that Azure's host and the embedded host read alike. A
+test compares them with the results of Azure's parser (`tests/data/azure_host/ncrontab.tsv`).
 """
 
 import re
@@ -17,16 +17,17 @@ DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 LEAP_YEAR = 2024
 
 HOST_JSON = "AzureFunctionsJobHost__"
-"""Settings that begin so replace values of host.json."""
+"""The prefix of settings that replace values of host.json."""
 _OF_TIME = re.compile(r"(timeout|interval|duration|period|delay|waittime)$", re.IGNORECASE)
-"""The ends of the names of all times in host.json."""
+"""The endings of the names of all times in host.json."""
 _SPAN = re.compile(r"([0-9]{1,6}\.)?([01]?[0-9]|2[0-3]):[0-5]?[0-9]:[0-5]?[0-9](\.[0-9]{1,7})?")
 _LIKE_A_SPAN = re.compile(r"[0-9.:+-]+")
 _VALUE = "[0-9]{1,2}|[A-Za-z]{3}"
 _TWO_ALIKE = "(?=[0-9]+-[0-9]|[A-Za-z]+-[A-Za-z])"
 _RANGE = rf"\*|{_TWO_ALIKE}(?P<first>{_VALUE})-(?P<last>{_VALUE})"
 _TERM = re.compile(rf"(?P<value>{_VALUE})|(?:{_RANGE})(?:/(?P<step>[1-9][0-9]?))?")
-"""A step only follows `*` or a range: hosts disagree about the end of `1/2` and `1-1/2`."""
+"""A term of a field. A step may only follow `*` or a range: hosts disagree about `1/2` and `1-1/2`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,10 @@ class Field:
     names: Sequence[str] = ()
 
     def values(self, text: str) -> Set[int]:
-        """Return the values of the field; raises `ValueError` if functions hosts disagree."""
+        """Return the values of the field.
+
+        Raises `ValueError` if functions hosts disagree about them.
+        """
         return {value for term in text.split(",") for value in self._values_of(term)}
 
     def _values_of(self, term: str) -> Sequence[int]:
@@ -76,7 +80,7 @@ FIELDS = (
 
 
 def schedule_faults(setting: str, text: str) -> Iterator[Fault]:
-    """Yield the parts of a setting's schedule about which functions hosts disagree."""
+    """Yield the parts of a schedule about which functions hosts disagree."""
     fields = [field for field in text.split(" ") if field]
     if len(fields) == 1 and _LIKE_A_SPAN.fullmatch(fields[0]):
         yield Fault(FaultCode.SCHEDULE_TIME_SPAN, setting, value=text)
@@ -106,7 +110,7 @@ def _field_faults(setting: str, texts: Mapping[Field, str]) -> Iterator[Fault]:
 
 
 def span_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield the settings with a time for host.json about which functions hosts disagree."""
+    """Yield the settings for times in host.json about which functions hosts disagree."""
     for name, value in environ.items():
         if name.startswith(HOST_JSON) and _OF_TIME.search(name) and not _SPAN.fullmatch(value):
             yield Fault(FaultCode.TIME_SPAN_INVALID, name, value=value)

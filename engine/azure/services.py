@@ -1,4 +1,4 @@
-"""The remote services of a deployment, as the agents declare them and the settings know them."""
+"""The remote services of a deployment, from the declared agents and the settings."""
 
 import ssl
 from collections.abc import Callable, Collection, Mapping
@@ -29,7 +29,7 @@ Session = Callable[[], aiohttp.ClientSession]
 
 
 def services(settings: Settings, pool: Connections) -> Mapping[str, RemoteService]:
-    """Return the service of each deployed agent; no I/O happens before one is called."""
+    """Make the service of each deployed agent. Nothing connects before a service is called."""
     return {name: _service(settings.declared[name], settings, pool) for name in settings.agents}
 
 
@@ -70,7 +70,7 @@ def _over_http(
 
 
 def _credential(agent: AgentDefinition, settings: Settings, pool: Connections) -> Credential | None:
-    """Return what the calls of the agent show; None if there is nothing to show."""
+    """Return the credential for the agent's calls. None if there is none."""
     if scope := settings.scopes.get(agent.name):
         return Tokens(partial(pool.token, scope), utc_now)
     if is_simulated(agent.name, settings.addresses[agent.name]):
@@ -79,7 +79,7 @@ def _credential(agent: AgentDefinition, settings: Settings, pool: Connections) -
 
 
 def credential_of(auth: Auth | None, value: Value, session: Session) -> Credential | None:
-    """Return what calls show by this declaration; None for a certificate, or a token of the app."""
+    """Return the credential for this declaration. None for a certificate or a token of the app."""
     match auth:
         case ApiKey(setting, header, prefix):
             return Fixed({header: prefix + value(setting)})
@@ -90,7 +90,7 @@ def credential_of(auth: Auth | None, value: Value, session: Session) -> Credenti
 
 
 def renew_on(auth: Auth | None) -> Collection[int]:
-    """Return the statuses after which another token is shown by this declaration."""
+    """Return the statuses after which another token is presented."""
     may_be_withdrawn = isinstance(auth, ClientCredentials | EntraToken) and auth.renew_on_403
     return {UNAUTHORIZED, FORBIDDEN} if may_be_withdrawn else {UNAUTHORIZED}
 
@@ -108,7 +108,7 @@ def _grant(auth: ClientCredentials, value: Value, session: Session) -> ClientGra
 
 
 def _certificate(agent: AgentDefinition, settings: Settings) -> Callable[[], ssl.SSLContext] | None:
-    """Return what returns the context that shows the agent's certificate."""
+    """Return the function that makes the context with the agent's certificate."""
     if not isinstance(agent.auth, ClientCertificate):
         return None
     setting = agent.auth.setting

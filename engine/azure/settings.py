@@ -1,4 +1,4 @@
-"""The settings: one frozen object, read once from the environment; all faults are in one error."""
+"""The settings: one frozen object, read once from the environment. All faults are in one error."""
 
 import os
 import re
@@ -34,13 +34,13 @@ Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
 StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
-"""A time of up to the longest timeout of an attempt."""
+"""A time of up to the longest time-out of an attempt."""
 PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
 """A pause that fits into an agent's reply."""
 
 PUBLIC = r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"
 ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|$)")
-"""Addresses that nobody else can listen to."""
+"""Addresses at which no other machine can listen."""
 
 EXPECTED = {
     "StateStorage__tableServiceUri": "an https:// address",
@@ -64,32 +64,32 @@ EXPECTED = {
 
 
 def _listed(text: Any) -> Any:
-    """Return the parts of a list with commas."""
+    """Split a list at its commas."""
     if not isinstance(text, str):
         return text
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 SCHEDULES = tuple(name for name in EXPECTED if name.endswith("_SCHEDULE"))
-"""The settings that hold the schedule of a timer."""
+"""The settings with the schedule of a timer."""
 
 
 class SettingsError(StartUpError):
-    """The settings are not usable; `faults` lists all of their faults."""
+    """The settings cannot be used. `faults` lists all of their faults."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__(sorted(faults, key=text_of))
 
 
 def default_instance_id() -> str:
-    """Return a unique name for this process that shows the host on which it runs."""
+    """Return a unique name for this process, which shows the host that it runs on."""
     host = os.environ.get("WEBSITE_INSTANCE_ID") or socket.gethostname()
     short = re.sub(r"[^A-Za-z0-9-]", "", host)[:12]
     return f"{short}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 class Settings(ChannelSettings):
-    """The settings of a deployment; names of environment variables are case-sensitive."""
+    """The settings of a deployment. Names of environment variables are case-sensitive."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -244,7 +244,6 @@ class Settings(ChannelSettings):
 
     @property
     def channels(self) -> ChannelSettings:
-        """The settings of the channels to people."""
         return self
 
     @property
@@ -254,12 +253,15 @@ class Settings(ChannelSettings):
         return [*self.addresses, *without]
 
     def value(self, name: str) -> str:
-        """Return a setting of an agent, which may be a secret; empty if it is not set."""
+        """Return a setting of an agent, which may be secret. Empty if it is not set."""
         return self.values[name].get_secret_value() if name in self.values else ""
 
     @classmethod
     def read(cls, agents: Sequence[AgentDefinition]) -> Self:
-        """Read the environment, with the agents' settings; raises `SettingsError`."""
+        """Read the environment, including the agents' settings.
+
+        Raises `SettingsError` with all faults.
+        """
         faults = [*_connection_faults(os.environ), *faults_of(agents, os.environ)]
         faults += [*_schedule_faults(os.environ), *span_faults(os.environ)]
         try:
@@ -342,5 +344,5 @@ def _cross_faults(settings: Settings) -> Iterator[Fault]:
 
 
 def _is_readable_on_its_way(address: str) -> bool:
-    """Whether others between here and there could read what is sent to the address."""
+    """Whether others between here and the address could read what is sent there."""
     return address.startswith("http://") and not ON_THIS_MACHINE.match(address)

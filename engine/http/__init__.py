@@ -1,1 +1,1 @@
-"""Calls over HTTP: routes, answers, problem details, the description of the API."""
+"""HTTP: routes, answers, problem details, and the OpenAPI description."""

@@ -1,4 +1,4 @@
-"""A limit of the public calls for each caller, in each process: a token bucket for each address."""
+"""A limit of public calls for each caller and process: one token bucket for each address."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +10,10 @@ from engine.domain.errors import TooManyCallsError
 
 Network = IPv4Network | IPv6Network
 MAX_CALLERS = 10_000
-"""How many callers are remembered; then the one that called longest ago is forgotten."""
+"""How many callers are remembered. Beyond this, the caller with the oldest last call is forgotten.
+"""
 UNKNOWN = "unknown"
-"""Stands for all callers whose address is not known."""
+"""Stands for all callers whose address is unknown."""
 HOUSEHOLD = 64
 """The prefix length of an IPv6 network that counts as one caller."""
 
@@ -20,8 +21,8 @@ HOUSEHOLD = 64
 def caller_of(headers: Mapping[str, str], proxies: Sequence[Network]) -> str:
     """Return the caller's address.
 
-    Each proxy appends the address from which it got the call, and Azure's own front end is the last
-    of them. So the last address is the caller, unless it is that of a trusted proxy.
+    Each proxy appends the address that called it, and Azure's front end is the last proxy. So the
+    last address is the caller's, unless it belongs to a trusted proxy.
     """
     address = None
     for part in reversed(headers.get("X-Forwarded-For", "").split(",")):
@@ -34,7 +35,7 @@ def caller_of(headers: Mapping[str, str], proxies: Sequence[Network]) -> str:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address that may have a port, as Azure writes it; None for anything else."""
+    """Parse an address that may have a port, as Azure writes it. None for anything else."""
     bare = text.partition("]")[0].removeprefix("[")
     for form in (bare, bare.rpartition(":")[0]):
         try:
@@ -47,7 +48,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 class CallLimits:
-    """Lets each caller make a number of calls a minute, at once or spread out."""
+    """Allows each caller a number of calls a minute, in one burst or spread out."""
 
     def __init__(
         self,
@@ -57,10 +58,10 @@ class CallLimits:
     ) -> None:
         self._most, self._proxies, self._clock = per_minute, proxies, clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """For each caller: how many calls it may still make, and when that was counted."""
+        """How many calls each caller has left, and when this was counted."""
 
     def check(self, headers: Mapping[str, str]) -> None:
-        """Count one call; raises `TooManyCallsError` if the caller has none left."""
+        """Count a call. Raises `TooManyCallsError` if the caller has no call left."""
         if not self._most:
             return
         caller, now = caller_of(headers, self._proxies), self._clock()

@@ -1,6 +1,6 @@
-"""External events over HTTP: the body that brings one, and callback URLs (ANS-6).
+"""External events over HTTP: the body of an event, and callback URLs (ANS-6).
 
-Each callback URL carries a token of its own.
+Each callback URL contains its own token.
 """
 
 import logging
@@ -42,11 +42,11 @@ EITHER: JsonDict = {
         ]
     }
 }
-"""The rule of `EventBody` as JSON Schema: generators of clients read past it, validators do not."""
+"""The rule of `EventBody` as JSON Schema. Validators apply it, and client generators ignore it."""
 
 
 class EventBody(RequestBody):
-    """The body of an external event: its result, or why there is none."""
+    """The body of an external event: its answer, or a refusal with its reason."""
 
     model_config = ConfigDict(title="AnswerBody", json_schema_extra=EITHER)
     answer: dict[str, Any] | None = None
@@ -65,7 +65,7 @@ class EventBody(RequestBody):
 
 
 class EventReceipt(View):
-    """What became of an external event."""
+    """The outcome of an external event."""
 
     model_config = ConfigDict(title="AnswerTaken")
     order_id: str
@@ -75,13 +75,13 @@ class EventReceipt(View):
 
 
 class CallbackToken(Parameters):
-    """What a callback URL carries."""
+    """The token in a callback URL."""
 
     token: str = Field(min_length=1, max_length=100)
 
 
 class CallbackQuestion(View):
-    """What a step asks of whoever has its callback URL."""
+    """The question that a step asks the holder of its callback URL."""
 
     model_config = ConfigDict(title="Shown")
     order_id: OrderId
@@ -102,12 +102,12 @@ class CallbackQuestion(View):
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackService:
-    """Shows what a step asks, and records external events, over callback URLs."""
+    """Shows a step's question, and records external events, through callback URLs."""
 
     unit_of_work: UnitOfWork
     workflows: Workflows
     remembering: Collection[str]
-    """The agents whose services would repeat a refusal for its key."""
+    """The agents whose services repeat a refusal for the same key."""
     wrong_tries: WrongTries
 
     async def record(
@@ -115,9 +115,9 @@ class CallbackService:
     ) -> EventReceipt:
         """Complete or refuse a step of an order over its callback URL (ANS-6).
 
-        Raises `InvalidCallbackUrlError`, `TooManyTriesError`, `InvalidError` with every fault,
-        `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the
-        app knows the order's workflow.
+        Raises `InvalidCallbackUrlError`, `TooManyTriesError`, `InvalidError` with all faults,
+        `RefusedError` and `UnknownOrderError`. Raises `UnavailableError` if only a newer version of
+        the app knows the order's workflow.
         """
 
         def record(order: OrderAggregate, now: datetime) -> Transition | None:
@@ -139,9 +139,9 @@ class CallbackService:
         return EventReceipt(order_id=order_id, step=step, status="recorded")
 
     async def show(self, order_id: str, step: str, token: CallbackToken) -> CallbackQuestion:
-        """Show what a callback URL asks; nothing changes, as mail scanners open URLs too (ANS-6).
+        """Show what a callback URL asks; nothing changes, because mail scanners open URLs (ANS-6).
 
-        Raises as `record` does.
+        Raises the same errors as `record`.
         """
         self.wrong_tries.check(order_id)
         order = await self.unit_of_work.store.load(order_id)
@@ -150,7 +150,10 @@ class CallbackService:
         return self._shown(order, self._step(order, step, token))
 
     def _step(self, order: OrderAggregate, name: str, token: CallbackToken) -> Step:
-        """Return the step of this token; raises `InvalidCallbackUrlError`, and counts that."""
+        """Return the step that the token belongs to.
+
+        Raises `InvalidCallbackUrlError`, and counts the wrong token.
+        """
         try:
             return callback_urls.step_of(order, name, token.token)
         except InvalidCallbackUrlError:
@@ -174,7 +177,10 @@ class CallbackService:
 
 
 def callback_routes(callbacks: CallbackService) -> list[Route]:
-    """Return the routes of callback URLs, which need no key: each carries a token of its own."""
+    """Return the routes of callback URLs.
+
+    They need no key, because each URL contains its own token.
+    """
     place = "api/answers/{orderId}/{step}"
     also = (403, 429)
     return [

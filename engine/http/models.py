@@ -1,4 +1,4 @@
-"""The models of requests and answers, from which the description of the API is made."""
+"""The base models of requests and answers, from which the OpenAPI description is made."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
@@ -8,15 +8,18 @@ from pydantic.alias_generators import to_camel
 
 
 class Parameters(BaseModel):
-    """The parameters of a call beside path and body; of a call that reads, others are ignored."""
+    """The parameters of a call beside its path and body.
+
+    Calls that only read ignore unknown ones.
+    """
 
     model_config = ConfigDict(frozen=True)
     place: ClassVar[Literal["query", "header"]] = "query"
-    """Where the parameters are sent; the name of a header is its field's alias."""
+    """Where the parameters are sent. The name of a header is the alias of its field."""
 
 
 class RequestBody(BaseModel):
-    """The body of a call: camelCase on the wire, and nothing that is not declared."""
+    """The body of a call. JSON names are in camelCase, and undeclared fields are refused."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -29,9 +32,9 @@ class RequestBody(BaseModel):
 
 
 class View(BaseModel):
-    """Base of all answers: camelCase on the wire, and nothing that is not declared.
+    """Base of all answers. JSON names are in camelCase, and undeclared fields are refused.
 
-    A field that is excluded from the body goes as the header of its name, unless it is None.
+    A field that is excluded from the body is sent as the header of its name, unless it is None.
     """
 
     model_config = ConfigDict(
@@ -43,11 +46,11 @@ class View(BaseModel):
     )
     http_status: ClassVar[int] = 200
     etag: ClassVar[bool] = False
-    """Whether the answer has an ETag, and is not sent again to a caller that has it."""
+    """Whether the answer has an ETag, and is left out for a caller that already has it."""
 
     @classmethod
     def in_headers(cls) -> Mapping[str, str]:
-        """Return the names of the fields that are sent as headers, by header."""
+        """Return the fields that are sent as headers: the field's name by header."""
         return {
             name.replace("_", "-").title(): name
             for name, field in cls.model_fields.items()
@@ -55,7 +58,6 @@ class View(BaseModel):
         }
 
     def headers(self) -> Mapping[str, str]:
-        """Return the headers of the answer."""
         found = {header: getattr(self, name) for header, name in self.in_headers().items()}
         return {header: str(value) for header, value in found.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""The calls of the API as routes, and the OpenAPI description made from them."""
+"""The routes of the API, and the OpenAPI description made from them."""
 
 import ast
 import inspect
@@ -33,32 +33,33 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class Route:
-    """One call of the API, and the method that answers it."""
+    """A call of the API, with the method that answers it."""
 
     name: str
-    """The name of the app's function."""
+    """The name of the Azure function."""
     method: str
     path: str
     call: Callable[..., Awaitable[View]]
     """The method that answers the call.
 
-    Its arguments (parts of the path, `Parameters`, any other model for the body) and its result are
-    described by their types, and the call by the method's docstring.
+    Its arguments are parts of the path, `Parameters`, and any other model for the body. The types
+    of the arguments and of the result describe the call, and the docstring is its summary.
     """
     open: bool = False
     """Whether the call works without the operators' key."""
     also_refuses: Sequence[int] = ()
-    """Further statuses with which it refuses."""
+    """More statuses of refusals."""
     patterns: Mapping[str, str] = field(default_factory=dict)
-    """The regular expressions of parts of its path, by name; a part without one takes any text."""
+    """A regular expression for each part of the path, by name. A part without one accepts any text.
+    """
 
     @cached_property
     def types(self) -> Mapping[str, type]:
-        """The types of its arguments, by name, and of its result."""
+        """The types of the method's arguments, by name, and of its result."""
         return get_type_hints(self.call)
 
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
-        """Yield its arguments of this kind: `str` (a part of the path), or `Parameters`."""
+        """Yield the arguments of this kind: `str` for parts of the path, or `Parameters`."""
         return (
             (name, annotation)
             for name, annotation in self.types.items()
@@ -67,14 +68,14 @@ class Route:
 
     @property
     def bodies(self) -> Iterator[tuple[str, type[BaseModel]]]:
-        """The argument that takes the body, with its model, if there is one."""
+        """The argument for the body with its model, if there is one."""
         for name, annotation in self.takes(BaseModel):
             if not issubclass(annotation, Parameters):
                 yield name, annotation
 
     @property
     def views(self) -> Iterator[type[View]]:
-        """The models of its answers; if there are several, each has its own status."""
+        """The models of the answers. If there are several, each has its own status."""
         returned = self.types["return"]
         yield from get_args(returned) or (returned,)
 
@@ -86,14 +87,15 @@ class Route:
 
     @property
     def is_limited(self) -> bool:
-        """Whether each caller may make so many such calls.
+        """Whether the number of these calls is limited for each caller.
 
-        Operators have none, and neither have calls that count wrong links themselves.
+        Operators' calls are not limited. Neither are calls that count wrong callback URLs
+        themselves.
         """
         return self.open and 429 not in self.also_refuses
 
     def refusals(self) -> Iterator[int]:
-        """Yield the statuses of refusals, except that for a missing key."""
+        """Yield the statuses of refusals, except the one for a missing key."""
         parameters = [annotation for _, annotation in self.takes(Parameters)]
         names_thing = "{" in self.path
         names_key = any(parameter.place == "header" for parameter in parameters)
@@ -119,7 +121,7 @@ WAIT = {
     }
 }
 WITH_WAIT = (404, 429, 503)
-"""The statuses of refusals that may end by themselves."""
+"""The statuses of refusals that may end without the caller's doing."""
 
 NO_ROLE = "The signed-in user is not an operator, and nothing was changed"
 REFUSALS = {
@@ -139,11 +141,11 @@ ABOUT_ALL = (
     "A time has a zone, and is in 1970 or later. "
     "A continuation is a value that a page of the same list returned."
 )
-"""What no schema says of the values of several calls."""
+"""What no schema says about the values of several calls."""
 
 
 def description(routes: Sequence[Route]) -> Schema:
-    """Return the description of all calls as OpenAPI 3.1."""
+    """Return the OpenAPI 3.1 description of all calls."""
     references, schemas = _schemas(routes)
     paths: dict[str, Schema] = {}
     for route in routes:
@@ -169,7 +171,7 @@ def description(routes: Sequence[Route]) -> Schema:
 
 
 def _titles(*bases: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each model with a title below these, and the title."""
+    """Yield the name and title of each model below these bases that has a title."""
     for base in bases:
         for model in base.__subclasses__():
             if title := model.model_config.get("title"):
@@ -181,12 +183,12 @@ class _Described(GenerateJsonSchema):
     """Makes schemas that client generators turn into ordinary types."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Leave out titles, which only repeat the names of the fields."""
+        """Leave out titles, because they only repeat the names of fields."""
         del schema
         return False
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Leave out null as a default: it says no more than that the value may be left out."""
+        """Leave out null as a default, because it only says that the value may be left out."""
         described = super().default_schema(schema)
         if described.get("default", "") is None:
             del described["default"]
@@ -205,19 +207,19 @@ class _Described(GenerateJsonSchema):
         return described
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        """Describe a value that may be null by two types, and not by a choice of two schemas."""
+        """Describe a nullable value by two types instead of a choice of two schemas."""
         described = self.generate_inner(schema["schema"])
         if not isinstance(described.get("type"), str) or "const" in described:
             return super().nullable_schema(schema)
         return _or_null(described)
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        """Leave out the bounds of times: pydantic has names for them, and JSON Schema none."""
+        """Leave out the bounds of times. Pydantic has names for them, but JSON Schema does not."""
         described = super().generate_inner(schema)
         return {name: value for name, value in described.items() if name not in BOUNDS_OF_TIMES}
 
     def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
-        """Name the schema of a model by its title, which stays if the class gets another name."""
+        """Name the schema of a model by its title, which stays if the class is renamed."""
         core_ref, mode = core_mode_ref
         titles = dict(_titles(RequestBody, View))
         titled = re.sub(r"\w+(?=:)", lambda name: titles.get(name[0], name[0]), core_ref)
@@ -227,7 +229,7 @@ class _Described(GenerateJsonSchema):
 def field_texts(kind: type) -> Iterator[tuple[str, str]]:
     """Yield the docstrings below the fields of a model or another class, those of its bases first.
 
-    Pydantic reads them too, but for each model when it is made, which each start would wait for.
+    Pydantic could read them, too, but it would do so for each model at each start.
     """
     for base in reversed(kind.__mro__):
         if base not in (object, BaseModel):
@@ -270,7 +272,7 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
 
 
 def _used(schemas: Schema, references: Iterable[Schema]) -> Schema:
-    """Return the schemas to which these lead: others were made part of an enumeration."""
+    """Return the schemas to which these references lead. Others became part of an enumeration."""
     left, used = [*references], set[str]()
     while left:
         for reference in REFERENCE.findall(str(left.pop())):
@@ -281,7 +283,7 @@ def _used(schemas: Schema, references: Iterable[Schema]) -> Schema:
 
 
 def _as_one_enum(described: Schema, schemas: Schema) -> Schema:
-    """Return one enumeration for a choice between an enumeration and further words."""
+    """Merge a choice between an enumeration and further words into one enumeration."""
     choices = described.get("anyOf", ())
     targets = [schemas.get(choice.get("$ref", "").rpartition("/")[2], choice) for choice in choices]
     words = [target.get("enum") or [target.get("const")] for target in targets if target != NULL]
@@ -297,7 +299,7 @@ REFERENCE = re.compile(r"#/components/schemas/([^'\"]+)")
 
 
 def _or_null(described: Schema) -> Schema:
-    """Return the schema of a value that may be null too."""
+    """Make the schema nullable."""
     words = {"enum": [*described["enum"], None]} if "enum" in described else {}
     return described | words | {"type": [described["type"], "null"]}
 

@@ -46,7 +46,6 @@ MAX_BODY_BYTES = 256 * 1024
 def ok(
     body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
 ) -> func.HttpResponse:
-    """Answer with JSON."""
     return func.HttpResponse(
         simplejson.dumps(body, default=_text),
         status_code=status,
@@ -60,7 +59,7 @@ def _text(value: Any) -> str:
 
 
 def unless_known(req: func.HttpRequest, answer: func.HttpResponse) -> func.HttpResponse:
-    """Give the answer an ETag; replace it by an empty 304 if the caller has it already."""
+    """Add an ETag to the answer. Replace it by an empty 304 if the caller already has it."""
     tag = f'"{sha256(answer.get_body()).hexdigest()[:32]}"'
     answer.headers["ETag"], answer.headers["Cache-Control"] = tag, "no-cache"
     listed = req.headers.get("If-None-Match", "").split(",")
@@ -78,7 +77,6 @@ def problem(
     faults: Sequence[str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> func.HttpResponse:
-    """Answer with problem details."""
     body = Problem(title=title, status=status, detail=detail, faults=faults)
     return func.HttpResponse(
         body.model_dump_json(exclude_none=True),
@@ -105,7 +103,7 @@ STATUS: Mapping[type[AppError], int] = {
     ConflictError: 503,
     UnavailableError: 503,
 }
-"""The status of the answer for each error, and for those that derive from it; 500 for any other."""
+"""The status for each error and for errors derived from it. Any other error is 500."""
 
 RETRY_AFTER: Mapping[type[AppError], int] = {
     UnknownOrderError: 1,
@@ -121,7 +119,6 @@ TITLE_SAYS_ALL = (UnknownOrderError, ConflictError, TooManyCallsError)
 
 
 def problem_of(error: AppError) -> func.HttpResponse:
-    """Return the HTTP answer for an error."""
     kind = next((kind for kind in type(error).__mro__ if kind in STATUS), None)
     if kind is None:
         return unexpected()
@@ -135,12 +132,12 @@ def problem_of(error: AppError) -> func.HttpResponse:
 
 
 def unexpected() -> func.HttpResponse:
-    """Answer that an error occurred which nobody expected."""
+    """Return the answer for an unexpected error."""
     return problem(500, text("problem.unexpected"))
 
 
 def answers(handler: Handler) -> Handler:
-    """Turn the errors of a handler into problem details, at the edge and nowhere else.
+    """Turn the errors of a handler into problem details. No other place does this.
 
     An unexpected error is logged with its text, and answered without it.
     """
@@ -165,7 +162,7 @@ def answers(handler: Handler) -> Handler:
 
 
 def _one_of(raised: Exception) -> AppError | None:
-    """Return the app's error, or None; a group of outages alone (`run_all`) counts as its first."""
+    """Return the error of the app, or None. A group of outages counts as its first error."""
     if isinstance(raised, ExceptionGroup) and raised.split(UnavailableError)[1] is None:
         return _one_of(raised.exceptions[0])
     return raised if isinstance(raised, AppError) else None
@@ -175,7 +172,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def body_of(req: func.HttpRequest, model: type[T]) -> T:
-    """Read the request's JSON body; raises `InvalidError` with every fault.
+    """Read the request's JSON body. Raises `InvalidError` with all faults.
 
     Raises `UnknownLengthError` for a chunked body, which Azure's host does not pass on.
     """
@@ -183,7 +180,7 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
 
 
 def content_of(req: func.HttpRequest) -> bytes:
-    """Return the request's body as it is; raises `InvalidError` for one that is too long.
+    """Return the request's body. Raises `InvalidError` if it is too long.
 
     Raises `UnknownLengthError` as `body_of` does.
     """
@@ -197,7 +194,7 @@ def content_of(req: func.HttpRequest) -> bytes:
 
 
 def order_id_of(req: func.HttpRequest) -> str:
-    """Return the order id in the path; raises `UnknownOrderError` if it is malformed."""
+    """Return the order id in the path. Raises `UnknownOrderError` if it is malformed."""
     order_id = str(req.route_params.get("orderId", ""))
     if not ORDER_ID.fullmatch(order_id):
         raise UnknownOrderError

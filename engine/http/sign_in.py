@@ -1,7 +1,7 @@
-"""The person behind an operator's call, where the platform's sign-in is on (OPR-10).
+"""The person behind an operator's call, if the platform's sign-in is on (OPR-10).
 
-The platform then sets these headers, and removes those that a caller sends. Where sign-in is off,
-anybody may send them, so nothing reads them.
+With sign-in, the platform sets these headers, and removes those that a caller sends. Without
+sign-in, anybody could send them, so they are ignored.
 """
 
 import base64
@@ -17,9 +17,9 @@ from engine.domain.errors import NotAllowedError, NotSignedInError
 
 NAME = "X-MS-CLIENT-PRINCIPAL-NAME"
 IDENTITY = "X-MS-CLIENT-PRINCIPAL-ID"
-"""What a caller without a name has, such as another app."""
+"""The identity of a caller without a name, such as another app."""
 PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
-"""All claims, as JSON in base64."""
+"""All claims, as base64 JSON."""
 ROLE_CLAIMS = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
 LONGEST_NAME = 80
 
@@ -29,14 +29,14 @@ class SignIn:
     """The sign-in of the operators."""
 
     role: str = ""
-    """The role that an operator must have; empty if whoever signs in is one."""
+    """The role that an operator must have. Empty if everybody who signs in is an operator."""
 
     def in_the_name_of(
         self, headers: Mapping[str, str], arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the arguments of a call with the name of who signed in as that of the operator.
+        """Return the arguments of a call with the signed-in person as the operator.
 
-        Raises `NotSignedInError`, and `NotAllowedError` for somebody without the role.
+        Raises `NotSignedInError`, or `NotAllowedError` for a person without the role.
         """
         operator = self._operator(headers)
         return {name: _named(value, operator) for name, value in arguments.items()}
@@ -52,14 +52,14 @@ class SignIn:
 
 
 def _named(value: Any, operator: str) -> Any:
-    """Return a body with that operator, if it names one."""
+    """Replace the operator in a body that names one."""
     if isinstance(value, BaseModel) and "operator" in type(value).model_fields:
         return value.model_copy(update={"operator": operator})
     return value
 
 
 def _roles(principal: str) -> Iterable[str]:
-    """Return the roles among the claims; none of a principal that cannot be read."""
+    """Return the roles among the claims. None if the principal cannot be read."""
     try:
         claims = json.loads(base64.b64decode(principal))["claims"]
         return [claim["val"] for claim in claims if claim["typ"] in ROLE_CLAIMS]

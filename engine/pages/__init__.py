@@ -1,1 +1,1 @@
-"""The pages of the app, as static files without a build step, and what all pages share."""
+"""The pages of the app, as static files without a build step, and their shared parts."""

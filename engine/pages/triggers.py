@@ -1,6 +1,6 @@
 """Binds the pages of the app to HTTP.
 
-Their files are read once, and hold no data: the pages get it from the APIs.
+Their files are read once and hold no data. The pages get their data from the APIs.
 """
 
 import gzip
@@ -23,7 +23,8 @@ from engine.words import catalogue
 
 APP = Path(__file__).parents[2]
 STATIC = "engine/pages/static"
-"""The folder of the start page and of the files that all pages share, below the app's folder."""
+"""The folder of the start page and of the files that all pages share, relative to the app's folder.
+"""
 INDEX = "index.html"
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -34,9 +35,9 @@ MEDIA_TYPES = {
 }
 
 WORDS = "engine/words/en.json"
-"""The path under which modules import their words, in the language of the process."""
+"""The path from which modules import their texts, in the language of the process."""
 OF_PAGES = ("console.", "page.")
-"""The beginnings of the keys of the words that pages need."""
+"""The prefixes of the keys of texts that pages need."""
 
 WORD = re.compile(rb"\{\{words:([\w.-]+)\}\}")
 """The place of a text in HTML, with its key."""
@@ -46,10 +47,10 @@ IMPORT = re.compile(
 )
 
 READS = ["GET", "HEAD"]
-"""How a page is asked for: what only watches whether it is there asks for its head."""
+"""The methods for pages. Monitors send HEAD."""
 
 HOME = "{home:maxlength(0)?}"
-"""The path `/`: Azure takes no empty route, but matches an optional part without characters."""
+"""The path `/`. Azure accepts no empty route, but matches an optional part without characters."""
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
@@ -63,7 +64,7 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""No inline code, no foreign sources, and no text as markup: the pages need no exception."""
+"""The content security policy: no inline code, no foreign sources, and no text as markup."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -80,13 +81,14 @@ class BusinessPage:
     """The page of a business, beside the operators' console."""
 
     path: str
-    """The path below the root, such as `buy` for `/buy`; the root leads there."""
+    """The path below the root, such as `buy` for `/buy`. The root redirects there."""
     title: str
     """The name of the page in the console."""
     folder: Path
-    """The folder, within the app's, of its `index.html` and of the files that only it needs."""
+    """The folder of the page's `index.html` and its own files. It must be inside the app's folder.
+    """
     notice: str = ""
-    """A sentence that it shows always, such as that no money is taken; may be empty."""
+    """A sentence that the page always shows, such as that it charges no money. May be empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,17 +109,18 @@ class Pages:
 
     hash: str
     files: Mapping[str, File]
-    """By path below the app's folder: relative paths in a browser are the same as on the disk."""
+    """The files by path inside the app's folder. Relative paths are the same in a browser and on
+    disk."""
     page: str | None = None
     """The path of the business's page, if there is one."""
     index: str = ""
-    """The file of that page."""
+    """The file of the business's page."""
 
     @classmethod
     def read(
         cls, folders: Sequence[str], page: BusinessPage | None = None, app: Path = APP
     ) -> Self:
-        """Read the files that all pages share, those of these folders, and the business's page."""
+        """Read the shared files, the files in these folders, and the business's page."""
         below = [app / folder for folder in (STATIC, *folders)]
         paths = chain.from_iterable(map(_paths, [*below, page.folder] if page else below))
         found = {path.relative_to(app).as_posix(): path.read_bytes() for path in paths}
@@ -135,20 +138,19 @@ class Pages:
 
 
 def _words() -> bytes:
-    """Return the texts of the pages by key, as JSON."""
     texts = catalogue.texts()
     return json.dumps({key: texts[key] for key in texts if key.startswith(OF_PAGES)}).encode()
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """Yield the pages' files in a folder, without others such as an editor's copies."""
+    """Yield the pages' files in a folder, without other files such as an editor's copies."""
     for path in sorted(folder.rglob("*.*")):
         if path.suffix in MEDIA_TYPES and path.name[0] != ".":
             yield path
 
 
 def _with_modules(body: bytes, found: Mapping[str, bytes]) -> bytes:
-    """Name in the head of a page all modules of its script, so that they come in one wave."""
+    """Add links to all modules of a page's script to its head, so that they load together."""
     script = SCRIPT.search(body)
     if not script:
         return body
@@ -163,7 +165,7 @@ def _preload(name: str) -> bytes:
 
 
 def _modules(entry: str, found: Mapping[str, bytes]) -> set[str]:
-    """Return the modules that a module imports, directly or not, and itself."""
+    """Return the module and all modules that it imports, directly or indirectly."""
     known, left = set[str](), [entry]
     while left:
         name = left.pop()
@@ -178,7 +180,7 @@ def _modules(entry: str, found: Mapping[str, bytes]) -> set[str]:
 
 
 def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
-    """Return a file as it is sent; in HTML, each of the words is replaced by its meaning."""
+    """Return a file as it is sent. In HTML, each placeholder is replaced by its text."""
     media_type = MEDIA_TYPES[Path(name).suffix]
     if media_type == "text/html":
         body = WORD.sub(lambda word: escape(catalogue.text(word[1].decode())).encode(), body)
@@ -188,10 +190,10 @@ def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
 
 
 def page_functions(pages: Pages, *, start: bool = False) -> func.Blueprint:
-    """Return the functions of the page of the business, and of the files of all pages.
+    """Make the functions of the business's page and of the files of all pages.
 
-    With `start`, the root is a page with links to all pages. Without it, the root redirects to
-    the page of the business, whose customers need no link to the console.
+    With `start`, the root is a page with links to all pages. Without it, the root redirects to the
+    page of the business, whose customers need no link to the console.
     """
     triggers = Functions()
 
@@ -228,7 +230,7 @@ def _bind_page(triggers: Functions, pages: Pages, path: str) -> None:
 
 
 def send_page(req: func.HttpRequest, pages: Pages, name: str) -> func.HttpResponse:
-    """Answer with a page, or 304 if the browser has it: its tag is the hash of all files."""
+    """Answer with a page, or with 304 if the browser has it. Its ETag is the hash of all files."""
     tag = f'"{pages.hash}"'
     if tag in req.headers.get("If-None-Match", ""):
         return func.HttpResponse(

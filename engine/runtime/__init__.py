@@ -1,1 +1,1 @@
-"""The frame of every function: outages, time limits, log lines, messages that cannot be read."""
+"""The frame of every function: outages, time limits, log lines and unreadable messages."""

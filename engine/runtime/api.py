@@ -1,6 +1,6 @@
-"""Binds the calls of the API to HTTP; only open calls work without the key (OPR-5).
+"""Binds the calls of the API to HTTP. Only open calls work without the key (OPR-5).
 
-Where operators sign in, the others are made in the name of who did (OPR-10).
+If operators sign in, the other calls are made in the name of the signed-in person (OPR-10).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ from engine.runtime.functions import Functions
 def http_functions(
     routes: Sequence[Route], sign_in: SignIn | None = None, limits: CallLimits | None = None
 ) -> func.Blueprint:
-    """Return a function for each call, and one for the description of all calls.
+    """Make a function for each call, and one for the OpenAPI description.
 
-    Open calls are limited. Calls with the operators' key are made in the name of who is signed in.
+    Open calls are limited in number. The other calls are made in the name of the signed-in person.
     """
     triggers = Functions()
     described = cache(lambda: ok(description(routes)).get_body())
@@ -61,7 +61,7 @@ def _bind(
 
 
 def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]:
-    """Yield the call's arguments by its types; raises `InvalidError` or `UnknownOrderError`."""
+    """Yield the call's arguments by its types. Raises `InvalidError` or `UnknownOrderError`."""
     if route.method != "GET":
         _check_query(route, req)
     for name, body in route.bodies:
@@ -73,15 +73,16 @@ def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]
 
 
 KEY_IN_QUERY = {"code", "clientId"}
-"""The names by which Azure's host takes a function key in the query."""
+"""The query parameters in which Azure's host accepts a function key."""
 
 
 def _check_query(route: Route, req: func.HttpRequest) -> None:
-    """Raise `InvalidError` for a parameter that the call would ignore, and act otherwise."""
+    """Raise `InvalidError` for an unknown query parameter."""
     known = set(KEY_IN_QUERY)
     for _, parameters in route.takes(Parameters):
         if parameters.place == "query":
             known |= {field.alias or name for name, field in parameters.model_fields.items()}
+    # The call would ignore it, and act differently from what the caller expects.
     if unknown := [name for name in req.params if name not in known]:
         faults = [InputFault(plain(name, MAX_OF_NAME), "extra_forbidden") for name in unknown]
         raise InvalidError(faults[:MAX_FAULTS])

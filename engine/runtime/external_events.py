@@ -1,4 +1,4 @@
-"""External events off the queue `answers`: who may send there needs no callback URL (ANS-9)."""
+"""External events from the queue `answers`. Senders to the queue need no callback URL (ANS-9)."""
 
 import logging
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from engine.storage.unit_of_work import UnitOfWork
 log = logging.getLogger(__name__)
 
 MAX_REDELIVERIES = 9
-"""How often an event comes again whose order cannot be loaded: after 1, 2, 4 … 256 seconds."""
+"""How often an event is redelivered if its order cannot be loaded: after 1, 2, 4 … 256 seconds."""
 
 
 class QueuedEvent(EventBody, Message):
@@ -44,10 +44,11 @@ class QueuedEvent(EventBody, Message):
     order_id: OrderId
     step: StepName
     again: Annotated[int, Field(ge=0, le=MAX_REDELIVERIES)] = 0
-    """How often it was put off, because its order was not recorded yet or could not be read."""
+    """How often the message was redelivered, because its order was not recorded yet or was
+    unreadable."""
 
     def schedule_redelivery(self, now: datetime) -> BusMessage:
-        """Return the message as it comes again."""
+        """Return the message for its next delivery."""
         later = self.model_copy(update={"again": self.again + 1})
         begins = now + timedelta(seconds=2**self.again)
         return BusMessage(
@@ -61,7 +62,7 @@ class QueuedEvent(EventBody, Message):
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalEventInbox:
-    """Records the events that messages hold, or keeps those as poison with their reasons."""
+    """Records the events in messages, and keeps unusable messages as poison with their reasons."""
 
     unit_of_work: UnitOfWork
     workflows: Workflows
@@ -71,7 +72,7 @@ class ExternalEventInbox:
     clock: Clock
 
     async def take(self, body: bytes, correlation_id: str | None, arrival: Arrival) -> None:
-        """Record the event of one message.
+        """Record the event in a message.
 
         Raises `UnavailableError` if the message should be delivered again.
         """
@@ -122,7 +123,7 @@ def _why(message: QueuedEvent, error: AppError) -> Cause:
 
 
 def external_event_functions(inbox: ExternalEventInbox) -> func.Blueprint:
-    """Return the function that takes external events off their queue."""
+    """Make the function that takes external events from their queue."""
     triggers = Functions()
 
     @triggers.service_bus_queue_trigger(

@@ -1,11 +1,12 @@
-"""The entry of every function of the app, whatever triggers it.
+"""The entry of every function of the app, whatever its trigger.
 
-While the store or the bus is away, a function waits, and logs that once. A message that is given
-back comes back at once, so a short outage would use up its deliveries and end it as poison. So the
-function retries by itself, with back-off, for longer than a restart of a dependency takes.
+While the store or the bus is unavailable, a function waits, and logs the outage once. A message
+that is returned to its queue comes back immediately, so a short outage would use up its deliveries
+and end it as poison. Therefore the function retries by itself, with back-off, for longer than a
+dependency takes to restart.
 
-Azure counts a timer's next time from the beginning of a run. A run that lasts longer than the
-interval is followed by another at once, so slow work would go on without a pause.
+Azure counts a timer's next time from the start of a run. A run that lasts longer than the interval
+is followed by another one immediately, so slow work would continue without a pause.
 """
 
 import asyncio
@@ -34,20 +35,18 @@ from engine.time_limit import time_limit
 
 
 def on_storage_queue(message: func.QueueMessage) -> Arrival:
-    """Return the time at which the message came to its Storage Queue, and its id there."""
+    """Return when the message came to its Storage Queue, and its id there."""
     return Arrival(at=_utc(message.insertion_time), number=message.id or "")
 
 
 def on_bus(message: func.ServiceBusMessage) -> Arrival:
-    """Return the time at which the message came to its Service Bus queue, and its number there.
-
-    Its id would not do: the host leaves gaps in the ids of a batch.
-    """
+    """Return when the message came to its Service Bus queue, and its sequence number there."""
+    # Not the message's id: the host leaves gaps in the ids of a batch.
     return Arrival(at=_utc(message.enqueued_time_utc), number=str(message.sequence_number))
 
 
 def _utc(time: datetime | None) -> datetime:
-    """Return the time with its zone: the host's times are in UTC, with or without a zone."""
+    """Return the time in UTC. The host's times are in UTC, with or without a zone."""
     return time.replace(tzinfo=UTC) if time else datetime.now(UTC)
 
 
@@ -57,17 +56,18 @@ Handler = Callable[..., Awaitable[Any]]
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 35.0
-"""Less than `BATCH_SECONDS`, and so less than a message's lock lasts.
+"""How long a function retries, in seconds.
 
-The message is given back before another process receives it.
+It is less than `BATCH_SECONDS`, and so less than a message's lock lasts. So the message is returned
+before another process receives it.
 """
 
 
 def answering(handler: Handler) -> Handler:
     """Turn a `CancelledError` of the handler, alone or in a group, into a `WorkCancelledError`.
 
-    Azure's worker sends no answer for a `CancelledError`: the function would seem to run until its
-    time-out, which ends the process and all other functions in it.
+    Azure's worker sends no answer for a `CancelledError`. The function would seem to run until its
+    time-out, which ends the process with all its other functions.
     """
 
     @functools.wraps(handler)
@@ -83,17 +83,18 @@ def answering(handler: Handler) -> Handler:
 
 
 FUNCTION_SECONDS = 100.0
-"""The time limit of a function, unless it is given another one."""
+"""The default time limit of a function."""
 BATCH_SECONDS = 40.0
-"""That of one that takes batches: their locks last for a minute, and Azure does not renew them."""
+"""The time limit of a function that takes batches. Their locks last for a minute without renewal.
+"""
 AGENT_SECONDS = 275.0
-"""That of an agent, which by itself ends at the complete-by time of its request."""
+"""The time limit of an agent, which itself ends at the complete-by time of its request."""
 
 
 def limited(handler: Handler, seconds: float) -> Handler:
-    """Let the handler fail with `OutOfTimeError` after so many seconds.
+    """Make the handler fail with `OutOfTimeError` after this many seconds.
 
-    Azure would kill its process, and whatever ran beside it would stand still for minutes.
+    Otherwise Azure would kill its process, and all other work in it would stop for minutes.
     """
 
     @functools.wraps(handler)
@@ -108,7 +109,7 @@ def limited(handler: Handler, seconds: float) -> Handler:
 def _wrapping(
     wrap: Callable[[Handler], Handler], decorator: Callable[..., Any], **always: Any
 ) -> Callable[..., Callable[..., Any]]:
-    """Return the decorator, with these options; it wraps a plain function, but no built one."""
+    """Return the decorator with these options. It wraps plain functions, but not built ones."""
 
     def decorate(
         *args: Any, limit_seconds: float = FUNCTION_SECONDS, **options: Any
@@ -122,10 +123,10 @@ def _wrapping(
 
 
 class Functions(func.Blueprint):
-    """A blueprint whose functions always answer; over HTTP, errors become problem details.
+    """A blueprint whose functions always answer. Over HTTP, errors become problem details.
 
-    Messages come as bytes. As text they would be changed on the way, one that is no JSON would fail
-    its batch, and what a sender wrote into a body would replace the message's own metadata.
+    Messages come as bytes. Text would be changed on its way, a message that is not JSON would fail
+    its whole batch, and fields in a body could replace the message's own metadata.
     """
 
     route = _wrapping(lambda target: answering(answers(target)), func.Blueprint.route)
@@ -142,7 +143,7 @@ class Functions(func.Blueprint):
 
 
 def _is_cut_off(error: BaseException) -> bool:
-    """Whether work within the function was cancelled, but not the function itself by its caller."""
+    """Whether work inside the function was cancelled, but not the function itself by its caller."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         return False
@@ -152,17 +153,17 @@ def _is_cut_off(error: BaseException) -> bool:
 
 
 LASTS_SECONDS = 180.0
-"""How long an outage lasts before it is logged as an error, and then again in this interval."""
+"""After this time an outage is logged as an error, and again after each interval of this length."""
 
 _away: dict[str, float] = {}
-"""The time of the next log line for each function in an outage.
+"""When the next log line is due for each function in an outage.
 
-Each function has its own, since its dependency may be away while those of others are not.
+Each function has its own entry, because its dependency may be unavailable while others are not.
 """
 
 
 def _seen(function: str, error: BaseException | None) -> None:
-    """Note a failure; it is logged if it is the first, or if the outage lasts."""
+    """Record a failure. It is logged if it is the first one, or if the outage lasts."""
     now = time.monotonic()
     if function not in _away:
         log.warning("outage.began", extra={"function": function, "why": str(error)})
@@ -174,13 +175,13 @@ def _seen(function: str, error: BaseException | None) -> None:
 
 
 def _over(function: str) -> None:
-    """Note that the function worked."""
+    """Record that the function worked."""
     if _away.pop(function, None) is not None:
         log.warning("outage.ended", extra={"function": function})
 
 
 async def retry_while_unavailable(function: str, work: Callable[[], Awaitable[T]]) -> T:
-    """Do the work of a function, with retries while a dependency is away.
+    """Do the work of a function, with retries while a dependency is unavailable.
 
     Raises `UnavailableError` after `PATIENCE_SECONDS`.
     """
@@ -203,19 +204,19 @@ async def retry_while_unavailable(function: str, work: Callable[[], Awaitable[T]
 
 
 def _is_outage(error: BaseException) -> bool:
-    """Whether the only errors are dependencies that are away."""
+    """Whether all errors are unavailable dependencies."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)
 
 
 AT_ONCE_SECONDS = 0.2
-"""How long Azure takes at most from the end of a run to the start of an overdue one."""
+"""The longest time that Azure takes from the end of a run to the start of an overdue one."""
 SHORTEST_INTERVAL_SECONDS = 1.0
-"""The shortest interval of a schedule, so that a shorter run has missed no turn."""
+"""The shortest interval of a schedule. A shorter run has not missed a turn."""
 
 _long_run_ended: dict[str, float] = {}
-"""The end of each function's last run in this process, if that run was long."""
+"""When the last run of each function ended in this process, if that run was long."""
 
 
 async def skip_overlapping_runs(
@@ -223,10 +224,11 @@ async def skip_overlapping_runs(
     work: Callable[[], Awaitable[object]],
     monotonic: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Do the work of a periodic function, unless it runs only because the run before was too long.
+    """Do the work of a periodic function, but skip a run that is due only by overlap.
 
-    Such a run does nothing, and the timer fires again at its next regular time; no two runs in
-    sequence are left out. While a dependency is away, a run ends early, without an error.
+    A run is skipped if it starts only because the last one took longer than the interval. It does
+    nothing, and the timer fires again at its next regular time. Two runs in sequence are never
+    skipped. While a dependency is unavailable, a run ends early without an error.
     """
     began = monotonic()
     if began - _long_run_ended.pop(function, -math.inf) < AT_ONCE_SECONDS:

@@ -1,4 +1,4 @@
-"""Log lines as Application Insights keeps them: the constant message, then its fields as JSON.
+"""Log lines as Application Insights keeps them: a constant message, then its fields as JSON.
 
 The worker of Azure Functions sends only the formatted message, so fields passed as `extra` would be
 lost.
@@ -20,13 +20,11 @@ class FieldsFormatter(logging.Formatter):
 
 
 def show_fields() -> None:
-    """Show the fields in handlers without a format, and drop the SDKs' line for every request.
-
-    Those lines would otherwise cause most of the cost of telemetry.
-    """
+    """Show the fields in handlers without a format, and drop the SDKs' line for every request."""
     for handler in logging.getLogger().handlers:
         if handler.formatter is None:
             handler.setFormatter(FieldsFormatter())
+    # These lines would cause most of the cost of telemetry.
     sdks = logging.getLogger("azure")
     if sdks.level == logging.NOTSET:
         sdks.setLevel(logging.WARNING)

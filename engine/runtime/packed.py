@@ -1,4 +1,4 @@
-"""The Python for which the packages were packed: `infra/hooks/prepackage.py` leaves a note."""
+"""Checks the Python version for which `infra/hooks/prepackage.py` packed the packages."""
 
 import platform
 import sys
@@ -10,8 +10,8 @@ NOTE = Path(__file__).parents[2] / ".python_packages/packed-for.txt"
 def check(note: Path = NOTE) -> None:
     """Raise `RuntimeError` if the packages are for another Python or machine than this one.
 
-    Else the first compiled module would fail with words that name neither. Without a note nothing
-    was packed, as on a developer's machine.
+    Otherwise the first compiled module would fail with an error that names neither. Without the
+    note, nothing was packed, as on a developer's machine.
     """
     if not note.exists():
         return

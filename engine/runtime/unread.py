@@ -1,4 +1,4 @@
-"""The handling of a bus message that this version of the app cannot read."""
+"""Handles a bus message that this version of the app cannot read."""
 
 import logging
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ class UnreadableMessageHandler:
     """The longest time for which a message is left to newer hosts."""
 
     async def settle(self, message: ReceivedMessage, fault: InvalidError) -> None:
-        """Send a message of a newer version to its queue again; keep others as poison.
+        """Return a message of a newer version to its queue, and keep any other one as poison.
 
-        An expired message is kept as poison too. Raises `UnavailableError` when the message should
+        An expired message is kept as poison, too. Raises `UnavailableError` if the message should
         be delivered again.
         """
         again = self._again(message) if isinstance(fault, OtherVersionError) else None
@@ -51,7 +51,7 @@ class UnreadableMessageHandler:
         await self.bus.send([again])
 
     def _again(self, message: ReceivedMessage) -> BusMessage | None:
-        """Return the message as it comes again; None without a complete-by time in bounds."""
+        """Return the message for its queue. None unless it has a complete-by time within limits."""
         now = self.clock()
         try:
             attempt = decode_queued(AnyAttempt, message.body)

@@ -1,1 +1,1 @@
-"""The stores, each on one table, and the one way in which an order changes."""
+"""The stores, each on one table, and the unit of work by which orders change."""

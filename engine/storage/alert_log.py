@@ -1,7 +1,8 @@
 """The alerts that reached the operators, in table `alerts`, newest first.
 
-Each has a second row with its event id, so that the same event is kept once, even with another
-time. All events of a condition are one alert, whose row has the latest.
+A second row holds the event id of each alert. It ensures that an event is kept once, even if it
+comes again with another time. All events of a condition are one alert, whose row has the latest
+event.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +37,9 @@ ACKNOWLEDGED = RowMapper(
 )
 
 REMEMBERED = 10_000
-"""How many recorded events a process remembers, so that a repeat costs no operation."""
+"""How many recorded events a process remembers, to avoid a table operation for a repeat."""
 CONFLICTS = 10
-"""How often a condition's row is read again because another event of it was written."""
+"""How often a row is read again after a conflict with another writer."""
 
 
 class Revision(BaseModel):
@@ -57,7 +58,7 @@ class Revision(BaseModel):
 
 
 def revision_of(data: Mapping[str, object]) -> Revision | None:
-    """Return what the data of an event say of its condition; None if it belongs to none."""
+    """Read the condition that an event belongs to. None if it belongs to none."""
     try:
         return Revision.model_validate(data)
     except ValidationError:
@@ -65,12 +66,15 @@ def revision_of(data: Mapping[str, object]) -> Revision | None:
 
 
 def alert_key(event: OperatorEvent) -> str:
-    """Return the row key of an alert that is one event."""
+    """Return the row key of an alert that belongs to no condition."""
     return f"{newest_first(event.at)}|{key_part(event.event_id)}"
 
 
 def id_key(event_id: str) -> str:
-    """Return the key of the row that prevents a second record; it sorts before all alerts."""
+    """Return the key of the row that prevents a second record of the event.
+
+    It sorts before all alerts.
+    """
     return f"!id|{key_part(event_id)}"
 
 
@@ -86,9 +90,9 @@ class AlertLog:
         self._recorded: dict[str, None] = {}
 
     async def record(self, alert: OperatorEvent, channels: Sequence[str] = ()) -> None:
-        """Keep an alert, unless one with the same event id is kept already.
+        """Keep an alert, and queue it for the channels to people in the same transaction.
 
-        In the same transaction it is put down for the channels to people.
+        An alert whose event id is already kept is ignored.
         """
         if alert.event_id in self._recorded:
             return
@@ -106,7 +110,7 @@ class AlertLog:
     async def _update(
         self, revision: Revision, alert: OperatorEvent, to_send: Sequence[Operation]
     ) -> None:
-        """Write the alert of a condition, unless a later event has written it."""
+        """Write the alert of a condition, unless a later event has already written it."""
         columns = EVENT.columns(alert)
         for _ in range(CONFLICTS):
             stored = await self._table.get(PARTITION, revision.key)
@@ -132,7 +136,7 @@ class AlertLog:
             await self._table.submit(PARTITION, [*inserts, *to_send])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
-        """Return the last alerts, newest first; with `after`, those that follow that key."""
+        """Return up to `limit` alerts, newest first. With `after`, start behind that row key."""
         found: list[Alert] = []
         while (wanted := limit - len(found)) > 0:  # an unreadable row does not shorten the list
             stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", wanted)
@@ -143,9 +147,9 @@ class AlertLog:
         return found
 
     async def acknowledge(self, key: str, word: Acknowledgement) -> Acknowledgement | None:
-        """Acknowledge an alert, unless it is acknowledged; return the acknowledgement that stands.
+        """Acknowledge an alert, and return the acknowledgement that counts: the first one.
 
-        None means that there is no such alert. Raises `ConflictError`.
+        Returns None if there is no such alert. Raises `ConflictError` after `CONFLICTS` conflicts.
         """
         for _ in range(CONFLICTS):  # another operator, or an event of the alert's condition
             stored = await self._table.get(PARTITION, key)
@@ -161,13 +165,14 @@ class AlertLog:
         raise ConflictError
 
     async def remove_before(self, time: datetime, most: int) -> int:
-        """Remove up to `most` of the alerts that are older; return how many there were.
+        """Remove up to `most` older alerts, and as many messages that channels did not send.
 
-        With them goes what a channel has not sent since then, as one that is not set up any more.
+        Returns the number of removed rows.
         """
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
         ids = [id_key(str(row.row.get("EventId"))) for row in old]
         keys = [row.key for row in old]
+        # A channel that is no longer configured never sends its messages.
         unsent = await self._notifications.older(time, most)
         for part in (ids, keys, unsent):  # an alert whose removal is cut short is found again
             await self._table.submit_separately(PARTITION, [Delete(key) for key in part])

@@ -1,8 +1,8 @@
-"""All orders by age, and their removal, on table `orders`; its progress is in table `agents`.
+"""Reads all orders by age and removes old ones, on table `orders`.
 
-An order id holds the time at which it was made, so the rows of a bucket are sorted by age. Old
-orders are at the beginning of the bucket: they are read page by page up to an age, and younger ones
-are never read.
+Its progress is in table `agents`. An order id contains the time when the order was made, so the
+rows of a bucket are sorted by age. The oldest orders come first and are read page by page up to an
+age. Younger orders are never read.
 """
 
 from collections.abc import Sequence
@@ -21,32 +21,32 @@ from engine.storage.tables import Delete, Put, Stored, Table, columns_of
 PAGE = 1000
 
 PLACES = "retention"
-"""The partition of the places at which removals continue, with one row for each bucket."""
+"""The partition with the places at which removals continue: one row for each bucket."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchivedOrder:
-    """One order with the keys of all its rows."""
+    """An order with the keys of all its rows."""
 
     order_id: str
     record: OrderAggregate | None = None
-    """None if the order is unreadable, or if a crash has left over only its history."""
+    """None if the order cannot be read, or if a crash has left only its history."""
     keys: Sequence[str]
     fault: str = ""
-    """Why the order is unreadable, or empty."""
+    """Why the order cannot be read. Empty if it can."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchivePage:
-    """One page of orders, oldest first."""
+    """A page of orders, oldest first."""
 
     orders: Sequence[ArchivedOrder]
     continuation: str = ""
-    """The beginning of the next page; empty on the last one."""
+    """Where the next page starts. Empty on the last page."""
 
 
 class Archive:
-    """All orders by age, and their removal; every method raises `UnavailableError`."""
+    """Reads all orders by age, and removes them. Every method raises `UnavailableError`."""
 
     def __init__(self, orders: OrderStore, places: Table) -> None:
         self._orders = orders
@@ -55,7 +55,7 @@ class Archive:
         self.buckets = orders.buckets
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
-        """Return the oldest orders of the bucket, from `start` on if that is not empty.
+        """Return the oldest orders of the bucket. Start at `start` unless it is empty.
 
         With `before`, only orders that were made before that time are read.
         """
@@ -77,11 +77,11 @@ class Archive:
         return ArchivePage(orders=orders, continuation=continuation)
 
     async def remove(self, order: ArchivedOrder) -> None:
-        """Remove all rows of an order: business keys, its own rows at once, and then its history.
+        """Remove all rows of an order: its business keys, its own rows, and its history.
 
-        So no reader sees a part of an order. Keys go first, since the order remembers them; the row
-        that lists it goes with its own. A history that a crash has left over is removed by a later
-        call.
+        Business keys go first, because only the order knows them. The row that lists the order goes
+        together with its own rows, so no reader sees part of an order. A history that a crash has
+        left is removed by a later call.
         """
         bucket = bucket_of(order.order_id)
         named = order.record.submitted.key_rows if order.record else ()
@@ -98,9 +98,9 @@ class Archive:
         await self._table.submit_separately(bucket, [Delete(key) for key in history])
 
     async def remove_acted(self, time: datetime) -> int:
-        """Remove rows of what operators did before that time; return how many there were.
+        """Remove up to `PAGE` rows in each bucket that list operators' actions before this time.
 
-        They are removed page by page: at most `PAGE` of each bucket.
+        Returns the number of removed rows.
         """
         start, count = f"{ACTED_PREFIX}{newest_first(time)}~", 0
         for bucket in self.buckets:
@@ -110,12 +110,12 @@ class Archive:
         return count
 
     async def place(self, bucket: str) -> str:
-        """Return the place at which removals in the bucket continue; empty for its beginning."""
+        """Return the place at which removals in the bucket continue. Empty for the beginning."""
         stored = await self._places.get(PLACES, bucket)
         return columns_of(stored)["Next"] if stored else ""
 
     async def go_on_from(self, bucket: str, place: str) -> None:
-        """Keep the place at which any instance continues."""
+        """Store the place at which the next removals continue, on any instance."""
         await self._places.submit(PLACES, [Put(bucket, {"Next": place})])
 
     def _archived(self, order_id: str, rows: list[Stored]) -> ArchivedOrder:
@@ -129,5 +129,8 @@ class Archive:
 
 
 def oldest_order_id(bucket: str, time: datetime | None) -> str:
-    """Return a lower bound of the ids of orders made at this time or later; of none, if None."""
+    """Return a lower bound for the ids of orders made at this time or later.
+
+    With None, return an upper bound of all ids.
+    """
     return f"{bucket}-{str(ULID.from_datetime(time))[:10] if time else LAST}"

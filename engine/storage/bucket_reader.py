@@ -13,41 +13,41 @@ from engine.storage.orders import OrderStore
 T = TypeVar("T")
 
 PAGE = 100
-"""How many rows are read at once, and how many chosen orders of a lane are enough."""
+"""How many rows are read together, and how many chosen orders of a lane are enough."""
 
 LONG_PAGE = 1000
-"""How many rows are read at once past orders that are not chosen: as many as a request returns."""
+"""How many rows are read together while orders are not chosen: the most that a request returns."""
 
 
 @dataclass
 class BucketReader(Generic[T]):
     """One reading of a bucket: the first pending orders of each lane, and perhaps running orders.
 
-    Orders that wait for a later time come after those that may be claimed. Reading of a lane goes
-    on until enough of its claimable orders are chosen, so that orders that are not chosen never
-    hide others.
+    Orders that wait for a later time come after orders that can be claimed. A lane is read until
+    enough of its claimable orders are chosen. So orders that are not chosen never hide others.
     """
 
     store: OrderStore
     bucket: str
     due: datetime
-    """The time by which the chosen time of a claimable order has come."""
+    """An order with a start time can be claimed if that time is not after this one."""
     choose: Callable[[IndexRow], T | None]
     passed_over: tuple[datetime, datetime] | None = None
-    """Claimable orders that wait since a time between these need not be read; None reads all."""
+    """Claimable orders that have been ready since a time in this range need not be read. None reads
+    all."""
     chosen: list[T] = field(default_factory=list)
     running: list[IndexRow] = field(default_factory=list)
     _count: Counter[str] = field(default_factory=Counter)
     _in_time: str = ""
-    """The row key from which on the running orders are in time."""
+    """Running orders with this row key or a later one are in time."""
 
     async def at_pending(self) -> list[T]:
-        """Return the choices among the pending orders."""
+        """Read the pending orders, and return the chosen ones."""
         await self._read(*work_index.all_of(WorkItemKind.PENDING))
         return self.chosen
 
     async def at_all(self, in_time_from: datetime, most: int) -> None:
-        """Look at running orders too: up to `most` of those due at `in_time_from` or later."""
+        """Read pending orders, and up to `most` running orders due at `in_time_from` or later."""
         self._in_time = work_index.in_time(in_time_from)[0]
         await self._read(*work_index.waiting_and_running(), most=most)
 
@@ -75,7 +75,7 @@ class BucketReader(Generic[T]):
             self._count[work_index.end_of_claim_lane(row)] += 1
 
     def _needs_more(self, last: IndexRow) -> bool:
-        """Whether the lane has more claimable orders, and too few of them are chosen."""
+        """Whether the lane has more claimable orders while too few of them are chosen."""
         chosen = self._count[work_index.end_of_claim_lane(last)]
         wanted = work_index.may_be_claimed(last, self.due) and not self._is_passed_over(last)
         return wanted and chosen < PAGE
@@ -87,9 +87,9 @@ class BucketReader(Generic[T]):
         return first and not end
 
     async def _read_beyond(self, last: IndexRow) -> None:
-        """Read on in the lane: behind orders that are passed over, and at those with a chosen time.
+        """Continue in the lane behind the skipped orders, and at orders whose start time has come.
 
-        Those whose chosen time has come follow all orders without one.
+        Orders with a start time follow all orders without one.
         """
         ranges = [work_index.due_later(last, self.due)]
         if self.passed_over:

@@ -1,4 +1,4 @@
-"""Keeps a process whose clock is off from sweeps, polls, claims and retention (FLT-9)."""
+"""Stops sweeps, polls, claims and retention in a process whose clock is wrong (FLT-9)."""
 
 import logging
 import time
@@ -18,7 +18,7 @@ TELL_AGAIN_SECONDS = 60.0
 
 @dataclass(kw_only=True)
 class ClockGuard:
-    """Checked before work that depends on the time and looks for orders by itself."""
+    """Checks the clock before work that depends on the time and looks for orders by itself."""
 
     check: ClockCheck
     store: OrderStore
@@ -26,12 +26,13 @@ class ClockGuard:
     monotonic: Callable[[], float] = time.monotonic
     _announced: ClockSkew | None = None
     _tell_again_at: float | None = None
-    """The time of the next log line that the clock is off; None while it is right."""
+    """When the next log line about a wrong clock is due. None while the clock is right."""
 
     async def agrees(self) -> bool:
-        """Whether our clock agrees with the store's; if not, one alert is recorded per beginning.
+        """Whether this process's clock agrees with the store's.
 
-        Raises `UnavailableError` if the alert cannot be recorded.
+        If it does not, one alert is recorded for each period of disagreement. Raises
+        `UnavailableError` if the alert cannot be recorded.
         """
         skew = await self.check()
         if skew is None:
@@ -45,7 +46,7 @@ class ClockGuard:
         return False
 
     def _log(self, skew: ClockSkew) -> None:
-        """Log an error each minute, for an alert that counts these."""
+        """Log an error once a minute, for the alert that counts these lines."""
         now = self.monotonic()
         if self._tell_again_at is None or now >= self._tell_again_at:
             self._tell_again_at = now + TELL_AGAIN_SECONDS

@@ -1,8 +1,8 @@
-"""Copies of what has to survive: orders, customers' keys, alerts and poison messages, as lines.
+"""Copies of orders, customers' keys, alerts and poison messages, for a backup.
 
-A line holds one order with all its own rows, or rows of one partition of another table, and the
-moment before they were read. The work index and the rows of business keys are in no line: both
-follow from the orders.
+A copy consists of lines. A line holds all own rows of one order, or some rows of one partition of
+another table, with the time just before they were read. The work index and the rows of business
+keys are left out, because they follow from the orders.
 """
 
 import logging
@@ -28,18 +28,19 @@ log = logging.getLogger(__name__)
 ORDERS, KEYS_OF_CUSTOMERS = "orders", "submissionkeys"
 
 PAGE = 1000
-"""How many rows a page has, about; an order is never divided."""
+"""The approximate number of rows in a page. An order is never divided."""
 
 TRIES = 5
-"""How often an order is read until its rows are of one moment."""
+"""How often an order is read until all its rows belong to the same moment."""
 
 AT_ONCE = 16
 MARKS, MARK = "restoring", "copy"
-"""The partition and the key of the row in table `agents` that says which copy is being restored."""
+"""The partition and key of the row in table `agents` that names the copy that is being restored."""
 
 LARGEST_INT32 = 2**31 - 1
 TIME = "time"
-"""The name by which a time is told from a text: `{"time": "2026-01-31T08:15:00+00:00"}`."""
+"""The key that marks a time in JSON: `{"time": "2026-01-31T08:15:00+00:00"}`. A plain string is
+text."""
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 COPY_ID = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -48,19 +49,22 @@ ROW_KEY = re.compile(r"[A-Za-z0-9!_.:|=~-]{1,1000}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CopiedLine:
-    """Rows that were read together: all of one order, or some of a partition of another table."""
+    """Rows that were read together.
+
+    They are all rows of an order, or some rows of a partition of another table.
+    """
 
     table: str
     partition: str
     order_id: str | None = None
     at: datetime
-    """The moment before the rows were read."""
+    """The time just before the rows were read."""
     rows: Mapping[str, Columns]
-    """The columns by row key, with the version of the row."""
+    """The columns of each row by row key, including the row's schema version."""
 
 
 class Copies:
-    """Reads all lines page by page, and puts them into an empty store."""
+    """Reads a copy page by page, and restores it into an empty store."""
 
     def __init__(
         self, tables: Mapping[str, Table], partitions: Mapping[str, Sequence[str]], clock: Clock
@@ -68,15 +72,16 @@ class Copies:
         self._tables = tables
         self._clock = clock
         self.partitions = partitions
-        """The partitions of each table that is copied."""
+        """The partitions of each table in the copy."""
         self._places = [
             (table, partition) for table, all_of in partitions.items() for partition in all_of
         ]
 
     async def page(self, place: str) -> tuple[list[CopiedLine], str]:
-        """Return the lines from a place on, and the next place: both are empty at their ends.
+        """Return the lines from a place on, and the place of the next page.
 
-        Raises `InvalidError` for a place that no page has named.
+        An empty place means the beginning, and in the result the end. Raises `InvalidError` for a
+        place that did not come from a page.
         """
         number, start = self._at(place)
         lines: list[CopiedLine] = []
@@ -90,7 +95,7 @@ class Copies:
         return lines, "".join(f"{table}|{partition}|{start}" for table, partition in following)
 
     def _at(self, place: str) -> tuple[int, str]:
-        """Return the number of the place's partition, and the row key at which to go on."""
+        """Return the number of the place's partition, and the row key at which to continue."""
         if not place:
             return 0, ""
         try:
@@ -100,7 +105,7 @@ class Copies:
             raise InvalidError([InputFault("continuation", "unknown-page")]) from None
 
     async def _orders(self, table: str, bucket: str, start: str) -> tuple[list[CopiedLine], str]:
-        """Return whole orders of a bucket, and the order at which to go on."""
+        """Return whole orders of a bucket, and the order at which to continue."""
         at, end = self._clock(), f"{bucket}-{LAST}"
         stored = await self._tables[table].rows(bucket, start or f"{bucket}-", end, PAGE)
         by_order = _by_order(stored)
@@ -114,7 +119,10 @@ class Copies:
         return [await self._of_one_moment(line) for line in copied], rest
 
     async def _of_one_moment(self, line: CopiedLine) -> CopiedLine:
-        """Return the order's line, read again if a change came between its rows."""
+        """Return the order's line.
+
+        It is read again if the order changed while its rows were read.
+        """
         for _ in range(TRIES):
             if not _is_torn(line):
                 break
@@ -127,7 +135,7 @@ class Copies:
         return await self._tables[ORDERS].rows(bucket, f"{order_id}|", f"{order_id}|{LAST}")
 
     async def _others(self, table: str, partition: str, start: str) -> tuple[list[CopiedLine], str]:
-        """Return rows of a partition, and the key at which to go on."""
+        """Return rows of a partition, and the key at which to continue."""
         at = self._clock()
         stored = await self._tables[table].rows(partition, start, LAST, PAGE)
         rest = f"{stored[-1].key}!" if len(stored) == PAGE else ""
@@ -135,10 +143,10 @@ class Copies:
         return [line] if stored else [], rest
 
     async def begin(self, copy: str) -> None:
-        """Begin to restore a copy, or go on with it.
+        """Begin to restore a copy, or continue a restore that was interrupted.
 
-        Raises `RefusedError` if the store has orders or customers' keys that this copy did not
-        bring, or if another copy is being restored.
+        Raises `RefusedError` if the store has orders or customers' keys that are not from this
+        copy, or if another copy is being restored.
         """
         marks = self._tables["agents"]
         if await marks.get(MARKS, MARK) is None:
@@ -161,7 +169,7 @@ class Copies:
         return bool(await self._tables[table].rows(partition, start, LAST, 1))
 
     async def end(self, copy: str) -> None:
-        """Note that all of the copy is there; raises `RefusedError` for another copy."""
+        """Record that the whole copy is restored. Raises `RefusedError` for another copy."""
         marks = self._tables["agents"]
         mark = await marks.get(MARKS, MARK)
         if mark is None:  # it was ended before
@@ -173,13 +181,13 @@ class Copies:
         await marks.submit_separately(MARKS, [Delete(MARK)])
 
     async def put(self, line: CopiedLine) -> None:
-        """Insert the rows of a line; one that exists stays as it is."""
+        """Insert the rows of a line. Existing rows are not changed."""
         inserts = [Insert(key, columns) for key, columns in line.rows.items()]
         await self._tables[line.table].submit_separately(line.partition, inserts)
 
 
 def _by_order(rows: Iterable[Stored]) -> dict[str, list[Stored]]:
-    """Return the rows of each order; a row that names no order is logged and left out."""
+    """Group the rows by order. A row that names no order is logged and left out."""
     by_order: dict[str, list[Stored]] = {}
     for row in rows:
         order_id = row.key.partition("|")[0]
@@ -204,7 +212,10 @@ def _without_keys(columns: Columns) -> Columns:
 
 
 def _is_torn(line: CopiedLine) -> bool:
-    """Whether the state is newer than the history, which is read before it (both in key order)."""
+    """Whether the state is newer than the history.
+
+    Rows are read in key order, so the history is read before the state.
+    """
     order_id = str(line.order_id)
     state = line.rows.get(state_key(order_id))
     version = state.get("Version") if state else None
@@ -212,13 +223,16 @@ def _is_torn(line: CopiedLine) -> bool:
 
 
 def history_of(line: CopiedLine) -> CopiedLine:
-    """Return the line with the rows of the order's history alone."""
+    """Return the line with only the rows of the order's history."""
     kept = {key: columns for key, columns in line.rows.items() if "|history|" in key}
     return replace(line, rows=kept)
 
 
 def as_json(rows: Mapping[str, Columns]) -> list[dict[str, Any]]:
-    """Return rows as JSON objects, each with its key; a time is an object with the text `time`."""
+    """Return rows as JSON objects, each with its key.
+
+    A time becomes an object with the key `time`.
+    """
     return [_row(key, columns) for key, columns in rows.items()]
 
 
@@ -231,7 +245,10 @@ def _written(value: Any) -> Any:
 
 
 def from_json(rows: Iterable[Mapping[str, Any]]) -> dict[str, Columns]:
-    """Return the rows that `as_json` wrote; raises ValueError for what our tables cannot hold."""
+    """Read the rows that `as_json` wrote.
+
+    Raises ValueError for values that our tables cannot hold.
+    """
     read: dict[str, Columns] = {}
     for row in rows:
         key = row.get("RowKey")

@@ -1,4 +1,4 @@
-"""What is kept of external events alone: the notices about them, and the calls with a wrong URL."""
+"""Notifications about external events, and the count of calls with a wrong callback URL."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from engine.features.external_events.notifications import is_reminder, requests_
 from engine.ports import Clock
 
 MOST_TRIES, WITHIN = 10, timedelta(minutes=10)
-"""How many calls with a wrong URL to one order are read in this time, by one process."""
+"""How many calls with a wrong URL one process accepts for an order within this time."""
 MOST_ORDERS = 10_000
-"""For how many orders wrong calls are counted at a time."""
+"""How many orders have a count of wrong calls at the same time."""
 
 
 def notices(
     after: OrderAggregate, entry: HistoryEntry, address: str | None
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
-    """Yield the notices to the sender of what is awaited, each with its callback URL (ANS-7).
+    """Yield the notifications that ask for external events, each with its callback URL (ANS-7).
 
-    The app is at this address; without one there are no URLs.
+    `address` is the public address of the app. Without it, notifications have no URLs.
     """
     for request, step in requests_in(after, entry):
         event = "answer-reminded" if is_reminder(request, step) else "answer-awaited"
@@ -35,20 +35,23 @@ def notices(
 class WrongTries:
     """Counts the calls with a wrong URL to each order, so that guessing reads no rows.
 
-    The count is in memory: a row for each try would cost more than the try itself.
+    The count is in memory, because a row for each call would cost more than the call.
     """
 
     clock: Clock
     _times: dict[str, deque[datetime]] = field(default_factory=dict, init=False)
 
     def check(self, order_id: str) -> None:
-        """Raise `TooManyTriesError` if there were too many lately."""
+        """Raise `TooManyTriesError` if an order had too many wrong calls recently."""
         times = self._times.get(order_id)
         if times and len(times) == MOST_TRIES and self.clock() - times[0] < WITHIN:
             raise TooManyTriesError
 
     def add(self, order_id: str) -> None:
-        """Count one more; if there are many orders, the one counted longest ago is forgotten."""
+        """Count a wrong call.
+
+        With too many orders, forget the one whose last call is the oldest.
+        """
         times = self._times.pop(order_id, None) or deque(maxlen=MOST_TRIES)
         times.append(self.clock())
         self._times[order_id] = times

@@ -1,7 +1,7 @@
 """Counts of ended orders and durations of steps, in table `agents`.
 
-There is one row for each process and minute. Figures are only displayed; no decision depends on
-them. They name no order.
+There is one row for each process and minute. Figures are only displayed. No decision depends on
+them, and they name no order.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 MINUTE = timedelta(minutes=1)
 
 MAX_REMOVED = 1000
-"""How many rows are removed at a time."""
+"""How many rows are removed in one request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,6 @@ class Durations:
     longest: NonNegativeInt
 
     def plus(self, other: "Durations") -> "Durations":
-        """Return the sum of both."""
         longest = max(self.longest, other.longest)
         return Durations(
             count=self.count + other.count, total=self.total + other.total, longest=longest
@@ -58,9 +57,9 @@ class Figures:
     processed: NonNegativeInt = 0
     """How many orders were processed."""
     failed: NonNegativeInt = 0
-    """How often orders ended in `Error` and wait for an operator."""
+    """How many orders ended in `Error` and wait for an operator."""
     undone: NonNegativeInt = 0
-    """How often orders ended undone."""
+    """How many orders ended undone."""
     steps: Mapping[str, Durations] = field(default_factory=dict)
     """By step: how many attempts completed, their total and their longest time in ms, as JSON."""
 
@@ -79,12 +78,11 @@ class Figures:
 
 
 def minute_of(time: datetime) -> datetime:
-    """Return the beginning of the minute."""
     return time.replace(second=0, microsecond=0)
 
 
 def figures_of(transition: Transition, now: datetime) -> Figures:
-    """Return the figures that a change adds to the present minute."""
+    """Return the figures that a transition adds to the present minute."""
     steps = {}
     for name, seconds in transition.seconds(Completed).items():
         milliseconds = max(0, round(1000 * seconds))
@@ -114,12 +112,12 @@ class FiguresLog:
         self._new_id = new_id
 
     async def add(self, figures: Figures) -> None:
-        """Keep a process's figures beside those of others; raises `UnavailableError`."""
+        """Store one process's figures beside those of the others. Raises `UnavailableError`."""
         row = f"{sortable(figures.at)}|{self._new_id()}"
         await self._table.submit(PARTITION, [Put(row, FORM.columns(figures))])
 
     async def between(self, since: datetime, until: datetime) -> list[Figures]:
-        """Return each process's figures of the minutes from `since` to before `until`.
+        """Return the figures of each process for the minutes from `since` to before `until`.
 
         Raises `UnavailableError`.
         """
@@ -128,16 +126,16 @@ class FiguresLog:
         return [figures for figures in found if since <= figures.at < until]
 
     async def remove_before(self, time: datetime) -> None:
-        """Remove the figures of earlier minutes, oldest first; raises `UnavailableError`."""
+        """Remove the figures of earlier minutes, oldest first. Raises `UnavailableError`."""
         while old := await self._table.rows(PARTITION, "0", sortable(time), MAX_REMOVED):
             await self._table.submit_separately(PARTITION, [Delete(row.key) for row in old])
 
 
 class Tally:
-    """Counts a process's figures of the present minute; a task writes them when it is over.
+    """Counts a process's figures of the present minute. A task writes them when the minute is over.
 
     So no order waits for the write, and the process needs no timer function. The figures are lost
-    if the process ends before, or if the table cannot be reached then.
+    if the process ends before the write, or if the table cannot be reached.
     """
 
     def __init__(
@@ -153,7 +151,7 @@ class Tally:
         self._writing: asyncio.Task[None] | None = None
 
     def count(self, transition: Transition) -> None:
-        """Count a change that was written."""
+        """Count a committed transition."""
         found = figures_of(transition, self._clock())
         nothing = Figures(at=found.at)
         if found == nothing:

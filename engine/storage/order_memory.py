@@ -1,7 +1,7 @@
-"""The orders that this process has written, each as it wrote it last.
+"""The orders that this process has written, each in its last written version.
 
-A change may be decided on one of them without a load, since the ETag of the write judges it. A
-decision that writes nothing has no such judge: it may hold no more.
+A change may be decided on a remembered order without loading it, because the write checks its ETag.
+A decision that writes nothing has no such check, so it may rest on outdated data.
 """
 
 from collections import OrderedDict
@@ -10,30 +10,29 @@ from collections.abc import Iterator
 from engine.domain.orders import OrderAggregate
 
 MOST_ORDERS = 500
-"""How many orders a process remembers; with payloads of the largest size that is about 60 MB."""
+"""How many orders a process remembers. With the largest payloads they take about 60 MB."""
 
 
 class OrderMemory:
-    """Remembers open orders, up to a number; of more, those that were written last."""
+    """Remembers open orders. If there are too many, the orders that were written last are kept."""
 
     def __init__(self, most: int = MOST_ORDERS) -> None:
         self._most = most
         self._orders: OrderedDict[str, OrderAggregate] = OrderedDict()
 
     def __iter__(self) -> Iterator[OrderAggregate]:
-        """Yield the orders, the one that was written last at the end."""
+        """Yield the orders. The order that was written last comes last."""
         return iter(self._orders.values())
 
     def take(self, order_id: str) -> OrderAggregate | None:
-        """Return the order, if it is remembered, and forget it.
+        """Return the order if it is remembered, and forget it.
 
-        So of several decisions on one order at the same time a single one is made on it, and the
-        others read what is stored.
+        So only one of several concurrent decisions uses the remembered order. The others load it.
         """
         return self._orders.pop(order_id, None)
 
     def put(self, order: OrderAggregate) -> None:
-        """Remember the order as it was just written; one that has ended is forgotten."""
+        """Remember the order in the version that was just written, or forget it if it has ended."""
         before = self._orders.pop(order.order_id, None)
         if order.has_ended:
             return

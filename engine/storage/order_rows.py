@@ -1,4 +1,4 @@
-"""The state row of an order: the columns of its record, and the record of its columns."""
+"""Converts the record of an order to the columns of its state row, and back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class StateColumns:
     process_state: ProcessState
     """The documented state of the order."""
     claimed_by: str | None = None
-    """The scheduler that started the last attempt; only while the order is `Processing`."""
+    """The scheduler that started the last attempt. Only set while the order is `Processing`."""
     outcome: Outcome | None = None
     """How an order in `Error` has ended; absent otherwise."""
     locked_by: str | None = None
@@ -92,17 +92,18 @@ class StateColumns:
     reply_to: str | None = None
     """The queue of the sender for notifications; absent if there is none."""
     work_items: tuple[str, ...]
-    """The row keys of the work items as they were written.
+    """The row keys of the order's work items, as they were written.
 
     They follow from the order, but another version of the app may derive other keys.
     """
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Columns that a newer version of the app has added, written back unchanged (FLT-12)."""
+    """Columns that a newer version of the app has added. They are written back unchanged (FLT-12).
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class StateRecord:
-    """The changeable part of an order, in one row and under one ETag: its state and its steps."""
+    """The changeable part of an order, in one row under one ETag: its state and its steps."""
 
     state: StateColumns
     steps: tuple[Step, ...]
@@ -114,7 +115,6 @@ STATE = RowMapper(StateColumns, texts=("cause", "work_items"), order_id="OrderID
 
 
 def state_record(order: OrderAggregate) -> StateRecord:
-    """Return the state record of the order."""
     state, hold, derived = order.state, order.hold, order.derived
     deadline = order.deadline
     has_changed = deadline and deadline.state is not DeadlineState.OPEN
@@ -150,7 +150,7 @@ def state_record(order: OrderAggregate) -> StateRecord:
 
 
 def order_of(submitted: Order, record: StateRecord, etag: str | None) -> OrderAggregate:
-    """Return the order of its two records; `etag` is that of the state row."""
+    """Make the order from its two records. `etag` is the ETag of the state row."""
     state = record.state
     derived = Derived(
         complete_by=state.complete_by,
@@ -220,15 +220,14 @@ def _deadline(state: StateColumns) -> Deadline | None:
 
 
 def columns_of_state(record: StateRecord) -> Columns:
-    """Return the columns of the state row."""
     return {**STATE.columns(record.state), **columns_of_steps(record.steps)}
 
 
 def state_in(columns: Columns) -> StateRecord:
-    """Return the record of a state row.
+    """Read the record of a state row.
 
-    Raises ValueError, LookupError or TypeError unless all of it can be read, so that an order is
-    never read by half.
+    Raises ValueError, LookupError or TypeError unless all of it can be read, so an order is never
+    read in part.
     """
     if "Rules" not in columns:
         raise ValueError(FORMER)

@@ -1,4 +1,4 @@
-"""The state store: the durable records of all orders as columns of table `orders`."""
+"""The state store: the durable records of all orders, as rows of table `orders`."""
 
 # The pattern in an hour, 9 of 23: one transaction in the store
 
@@ -67,13 +67,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A business key of an order: its row key says all of it."""
+    """A business key of an order. All of its data is in its row key."""
 
     order_id: str
 
 
 LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
-"""The prefixes of the rows of the work index, and of those that list what is over or was done."""
+"""The prefixes of rows of the work index, and of rows that list ended orders and operators'
+actions."""
 
 Record = Order | StateRecord | HistoryEntry | IndexRow | Keyed
 
@@ -82,7 +83,7 @@ ORDER = RowMapper(Order, texts=("payload", "key_rows"), order_id="OrderID")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryRow:
-    """An entry of the history as it is kept: its events as data, and as a line for readers."""
+    """A stored entry of the history: its events as data, and as one line for readers."""
 
     at: AwareDatetime
     """When the transition was made."""
@@ -102,7 +103,6 @@ HISTORY = RowMapper(HistoryRow, texts=("data",))
 
 
 def columns_of_record(record: Record) -> Columns:
-    """Return the columns of any record."""
     match record:
         case Order():
             return ORDER.columns(record)
@@ -117,9 +117,10 @@ def columns_of_record(record: Record) -> Columns:
 
 
 def record_of(stored: Stored) -> Record:
-    """Return the record of a row, whose kind follows from its key; raises `UnreadableRowError`.
+    """Read the record in a row, whose kind follows from its key. Raises `UnreadableRowError`.
 
-    An unreadable row of the work index is returned with its fault, so that it does not hide others.
+    An unreadable row of the work index is returned with its fault, so that it does not hide other
+    rows.
     """
     if stored.key.startswith(LISTED):
         return _index_row(stored)
@@ -172,8 +173,8 @@ def of_transition(
 ) -> tuple[OrderAggregate, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
-    The written order holds the row keys of its work items. Links in notices are of the app at this
-    address.
+    The written order holds the row keys of its work items. `address` is the public address of the
+    app, for links in notifications.
     """
     met, pending = transition.work_items()
     written = replace(
@@ -212,7 +213,6 @@ def _of_order(before: OrderAggregate | None, after: OrderAggregate) -> Iterator[
 
 
 def of_note(note: Note) -> list[Operation]:
-    """Return the operations of a note."""
     history = Insert(history_key(note.order_id, note.version, key_part(note.note_id)), note.entry)
     events = (outbox.of_event(note.order_id, event) for event in note.events)
     acted = _acted(note.order_id, note.version, note.entry)
@@ -220,10 +220,10 @@ def of_note(note: Note) -> list[Operation]:
 
 
 def loaded(rows: Iterable[tuple[Record, str]]) -> OrderAggregate | None:
-    """Return the order from its rows, each with its ETag; None if there are none.
+    """Make the order from its rows, each with its ETag. None if there are no rows.
 
-    Raises `UnreadableRowError` if one of the two rows, or all steps, are missing: the order would
-    look as if nothing were left to do. So it does if the rows name different orders.
+    Raises `UnreadableRowError` if one of the two rows or all steps are missing, or if the rows name
+    different orders. Such an order would otherwise look completed.
     """
     order: Order | None = None
     found: tuple[StateRecord, str] | None = None
@@ -246,9 +246,9 @@ def loaded(rows: Iterable[tuple[Record, str]]) -> OrderAggregate | None:
 
 
 class OrderStore:
-    """Loads and changes orders; a change is one entity group transaction on one partition.
+    """Loads and changes orders. Each change is one entity group transaction on one partition.
 
-    Every method raises `UnavailableError` when the store cannot be reached.
+    Every method raises `UnavailableError` if the store cannot be reached.
     """
 
     columns_of = staticmethod(columns_of_record)
@@ -259,26 +259,27 @@ class OrderStore:
         self.buckets = buckets
         """The partitions over which orders are spread."""
         self._address = address
-        """The app's public address, for links; None if it is not configured."""
+        """The public address of the app, for links. None if it is not configured."""
 
     def over(self, table: Table) -> "OrderStore":
-        """Return the same store by another access to its table."""
+        """Return the same store on another connection to its table."""
         return self if table is self.table else OrderStore(table, self.buckets, self._address)
 
     async def load(self, order_id: str) -> OrderAggregate | None:
-        """Return the order with its state and steps, without its history; None if there is none.
+        """Load an order with its state and steps, but without its history.
 
-        Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
+        None if it does not exist. Raises `UnreadableRowError` if one of its rows is missing or
+        cannot be read.
         """
         stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
         return loaded((self.record_of(row), row.etag) for row in stored)
 
     async def commit(self, transition: Transition) -> OrderAggregate:
-        """Write all rows of the change, or none; return the order with its new ETag.
+        """Write all rows of the transition, or none. Return the order with its new ETag.
 
-        Raises `ConflictError` when another writer was first, or when this change was written and
-        the answer was lost: `committed` distinguishes them. After an `UnavailableError` it is
-        unknown whether the change was written.
+        Raises `ConflictError` if another writer was first, or if this transition was written and
+        the answer was lost. `committed` tells the two apart. After an `UnavailableError` it is
+        unknown whether the transition was written.
         """
         order_id = transition.after.order_id
         after, operations = of_transition(transition, self._address)
@@ -287,7 +288,7 @@ class OrderStore:
         return replace(after, etag=etags[keys.index(state_key(order_id))])
 
     async def committed(self, transition: Transition) -> bool:
-        """Return whether the history shows that this very change made its version."""
+        """Whether the history shows that exactly this transition made its version."""
         order_id = transition.after.order_id
         key = history_key(order_id, transition.after.version)
         row = await self.table.get(bucket_of(order_id), key)
@@ -295,18 +296,24 @@ class OrderStore:
         return isinstance(entry, HistoryEntry) and entry.change_id == transition.entry.change_id
 
     async def note(self, note: Note) -> None:
-        """Append to the history and the outbox without a transition, once for each note."""
+        """Append a note to the history and the outbox without a transition.
+
+        A repeat has no effect.
+        """
         with suppress(ConflictError):  # noted already
             await self._submit(bucket_of(note.order_id), of_note(note))
 
     async def note_act_on_all(self, since: datetime, entry: HistoryEntry) -> None:
-        """List what an operator did to all orders, unless it is listed since this time."""
+        """List an operator's action on all orders, unless it has been listed since this time."""
         row = acted_on_all(since, entry)
         with suppress(ConflictError):
             await self._submit(self.buckets[0], [Insert(row.key, row)])
 
     async def history(self, order_id: str, version: int | None = None) -> list[HistoryEntry]:
-        """Return the history, oldest first; of an order as it was in this version, if given."""
+        """Return the history, oldest first.
+
+        With `version`, only up to that version of the order.
+        """
         stored = await self.table.rows(bucket_of(order_id), *history_range(order_id, version))
         records = (self.record_of(row) for row in stored)
         return [record for record in records if isinstance(record, HistoryEntry)]
@@ -314,18 +321,21 @@ class OrderStore:
     async def work_items(self, bucket: str, start: str, end: str, limit: int) -> list[IndexRow]:
         """Return up to `limit` work items of the bucket with start <= key < end, in key order.
 
-        An unreadable row is returned with its `fault`: only its order is affected.
+        An unreadable row is returned with its `fault`, because it affects only its own order.
         """
         stored = await self.table.rows(bucket, start, end, limit)
         rows = (self.record_of(row) for row in stored if row.key.startswith(LISTED))
         return [row for row in rows if isinstance(row, IndexRow)]
 
     async def work_items_by_bucket(self, start: str, end: str, limit: int) -> list[list[IndexRow]]:
-        """Return those of every bucket; raises `ExceptionGroup` if one cannot be read."""
+        """Return the work items of each bucket.
+
+        Raises `ExceptionGroup` if a bucket cannot be read.
+        """
         return await run_all(self.work_items(bucket, start, end, limit) for bucket in self.buckets)
 
     async def read_buckets(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
-        """Return what `read` returns for each bucket that can be reached.
+        """Call `read` for each bucket, and return the results of the buckets that can be reached.
 
         Raises `ExceptionGroup` if no bucket can be reached.
         """
@@ -336,17 +346,17 @@ class OrderStore:
         return found
 
     async def key_rows(self, start: str, end: str, limit: int) -> list[str]:
-        """Return up to `limit` row keys of business keys of each bucket, start <= key < end.
+        """Return the row keys of business keys with start <= key < end, sorted.
 
-        They are sorted. Raises `ExceptionGroup` if a bucket cannot be read.
+        Reads up to `limit` keys of each bucket. Raises `ExceptionGroup` if a bucket cannot be read.
         """
         found = await run_all(self.table.rows(bucket, start, end, limit) for bucket in self.buckets)
         return sorted(row.key for row in chain.from_iterable(found))
 
     async def postpone(self, bucket: str, key: str, row: IndexRow) -> bool:
-        """Replace a work item by another in one transaction; return whether it still existed.
+        """Replace a work item by `row` in one transaction.
 
-        A new one that exists already is overwritten.
+        Return whether the old one still existed. If `row` already exists, it is overwritten.
         """
         try:
             await self._submit(bucket, [Delete(key), Put(row.key, row)])
@@ -355,12 +365,15 @@ class OrderStore:
         return True
 
     async def announce(self, bucket: str, event: OperatorEvent) -> None:
-        """Put an event that belongs to no recorded order into the outbox, once for each event."""
+        """Put an event that belongs to no recorded order into the outbox.
+
+        A repeat has no effect.
+        """
         row = outbox.of_event(event.subject.removeprefix(ABOUT_ORDER), event)
         await self.table.submit_separately(bucket, [self._stored(Insert(row.key, row))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
-        """Remove outbox rows whose content was sent; missing rows are skipped."""
+        """Remove outbox rows whose content was sent. Missing rows are ignored."""
         await self.table.submit_separately(bucket, [Delete(key) for key in dict.fromkeys(keys)])
 
     async def _submit(self, bucket: str, operations: Sequence[Operation]) -> ETags:

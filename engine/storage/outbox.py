@@ -1,8 +1,8 @@
-"""The outbox: alerts and notices that are still to be sent, in the work index (ALR-1, ALR-2).
+"""The outbox: alerts and notifications that are still to be sent, in the work index (ALR-1, ALR-2).
 
-A row is written with its transition, and removed once it was sent. It holds causes, which are put
-into words when it is sent (`engine.words.alerts`). Its key has the time from which
-on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
+A row is written with its transition, and removed when it was sent. It holds causes, which are put
+into words when it is sent (`engine.words.alerts`). Its key contains the time from which it may be
+sent. `To` is its destination. `Tries` is the number of refusals, if there were any.
 """
 
 # The pattern in an hour, 22 of 23: the outbox
@@ -37,7 +37,7 @@ from engine.storage.tables import RowMapper
 EVENT = RowMapper(OperatorEvent, texts=("data",))
 
 MAX_PER_TRANSITION = 100
-"""The most notices of one transition: more than a workflow has steps."""
+"""The most notifications of one transition. A workflow has fewer steps than this."""
 
 
 def notices_of(
@@ -46,11 +46,11 @@ def notices_of(
     entry: HistoryEntry,
     address: str | None = None,
 ) -> Iterator[BusMessage]:
-    """Yield the notices of this transition to the sender; none if the sender named no queue.
+    """Yield the notifications of this transition, or none if the sender named no reply queue.
 
-    Links in them are of the app at this address; without one there are none.
-    A notice keeps its id when it is sent again. Its `sequence` grows with each notice of the order,
-    so that the receiver can sort them.
+    `address` is the public address of the app. Without it, notifications contain no links. A
+    notification keeps its id when it is sent again. Its `sequence` grows with each notification of
+    the order, so the receiver can sort them.
     """
     if after.reply_to is None:
         return
@@ -76,7 +76,7 @@ def notices_of(
 def _events(
     before: OrderAggregate | None, after: OrderAggregate, entry: HistoryEntry
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the events of notices, each with its further fields."""
+    """Yield the event name of each notification, with its further fields."""
     has_begun = before is not None and any(step.counts.attempts for step in before.steps)
     for event in entry.events:
         match event:
@@ -98,14 +98,14 @@ def _events(
 
 
 def _notice_of(end: OrderStatus) -> str:
-    """Return the event of the notice that an order has come to this end."""
+    """Return the event name of the notification about this end of an order."""
     return STATUS_INFO[end].notice or str(end)
 
 
 def rows_of(transition: Transition, address: str | None = None) -> Iterator[IndexRow]:
-    """Yield the outbox rows of a change: its alerts, and its notices to the sender.
+    """Yield the outbox rows of a transition: its alerts, and its notifications to the sender.
 
-    The app is at this address.
+    `address` is the public address of the app.
     """
     before, after = transition.before, transition.after
     for event in (*alerts.of(after, transition.entry), *operator_events(after, transition.entry)):
@@ -115,19 +115,19 @@ def rows_of(transition: Transition, address: str | None = None) -> Iterator[Inde
 
 
 def of_event(order_id: str, event: OperatorEvent) -> IndexRow:
-    """Return the work item to send an event to operators."""
+    """Make the outbox row of an event for operators."""
     key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
     return IndexRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
 
 
 def of_notice(notice: BusMessage, at: datetime) -> IndexRow:
-    """Return the work item to send a notice."""
+    """Make the outbox row of a notification."""
     columns = {"To": notice.queue, "NoticeId": notice.message_id, "Body": notice.body}
     return IndexRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
 
 
 def content_of(row: IndexRow) -> OperatorEvent | BusMessage:
-    """Return the event or notice; raises LookupError, ValueError or TypeError if unreadable."""
+    """Read the event or notification. Raises LookupError, ValueError or TypeError if unreadable."""
     if row.data["To"] == OPERATORS:
         return EVENT.record(row.data)
     queue, notice_id, body = (row.data[name] for name in ("To", "NoticeId", "Body"))
@@ -135,23 +135,23 @@ def content_of(row: IndexRow) -> OperatorEvent | BusMessage:
 
 
 def is_notice(row: IndexRow) -> bool:
-    """Whether the row is for a sender; an unreadable one is for the operators."""
+    """Whether the row is a notification. An unreadable row counts as an event for operators."""
     return bool(row.data.get("To", OPERATORS) != OPERATORS)
 
 
 def due(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the rows that may be sent now."""
+    """Return the range of row keys, from start to before end, of rows that may be sent now."""
     return f"{WorkItemKind.OUTBOX}|", _key(now, LAST)
 
 
 def tries_of(row: IndexRow) -> int:
-    """Return the number of refusals; zero if it is missing or invalid."""
+    """Return the number of refusals. Zero if the column is missing or invalid."""
     tries = row.data.get("Tries")
     return tries if isinstance(tries, int) else 0
 
 
 def postponed(row: IndexRow, until: datetime, tries: int) -> IndexRow:
-    """Return the row as it may be sent from then on; in its key, only the time changes."""
+    """Return the row with a later time in its key, from which it may be sent, and its refusals."""
     name = row.key.split("|", 2)[-1]
     return replace(row, key=_key(until, name), data={**row.data, "Tries": tries})
 

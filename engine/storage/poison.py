@@ -1,4 +1,4 @@
-"""Unreadable messages, in table `poison`: a partition for each queue, its messages oldest first."""
+"""Unreadable messages, in table `poison`: one partition for each queue, with the oldest first."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ from engine.storage.tables import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """The identity of a message within its queue, the same for every delivery."""
+    """The identity of a message in its queue, which is the same in every delivery."""
 
     at: AwareDatetime
     number: str = ""
@@ -39,9 +39,9 @@ class PoisonMessage:
     """One unreadable message."""
 
     source: str
-    """The queue that it came from, and to which it can be put back."""
+    """The queue that the message came from and can be returned to."""
     message_id: str
-    """Its id within its queue, which sorts by the time of arrival."""
+    """The id of the message within its queue, which sorts by time of arrival."""
     body: bytes
     """The content of the message, in base64."""
     reason: Cause
@@ -57,21 +57,21 @@ class PoisonMessage:
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 330_000
-"""The longest body that fits into a row in base64; Service Bus Standard allows 256 KiB."""
+"""The longest body that fits into a row as base64. Service Bus Standard allows 256 KiB."""
 
 QUEUES = "-queues"
-"""The partition with a row for each queue of which a message was kept."""
+"""The partition with one row for each queue of which a message was kept."""
 
 MAX_QUEUES = 1000
 
 PART = 32_000
-"""How many characters of the body one column holds, close to its limit."""
+"""How many characters of the body one column holds, close to the limit of a column."""
 
 MAX_REASON_CHARACTERS = 4000
 
 FORM = RowMapper(PoisonMessage, texts=("reason",), correlation_id="CorrelationID")
 ELSEWHERE = {"Source", "MessageId", "Body"}
-"""The columns whose values are in the row's keys, or in numbered columns."""
+"""The fields that are in the row's keys or in numbered columns."""
 
 
 def _time_key(time: datetime) -> str:
@@ -79,13 +79,16 @@ def _time_key(time: datetime) -> str:
 
 
 def id_of(source: str, body: bytes, arrival: Arrival) -> str:
-    """Return the id of a message, always the same, so that it is kept once even after a crash."""
+    """Return the id of a message.
+
+    It is always the same, so the message is kept once even after a crash.
+    """
     digest = hashlib.sha256(f"{source}|{arrival.number}|".encode() + body).hexdigest()[:32]
     return f"{_time_key(arrival.at)}-{digest}"
 
 
 class PoisonStore:
-    """Keeps unreadable messages for an operator; every method raises `UnavailableError`."""
+    """Keeps unreadable messages for an operator. Every method raises `UnavailableError`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -98,7 +101,7 @@ class PoisonStore:
         arrival: Arrival,
         correlation_id: str | None = None,
     ) -> None:
-        """Keep the message, which came from the queue `source`, unless it is kept already."""
+        """Keep a message of the queue `source`, unless it is already kept."""
         message = PoisonMessage(
             source=source,
             message_id=id_of(source, body, arrival),
@@ -116,35 +119,44 @@ class PoisonStore:
         log.warning("poison.kept", extra={"queue": source})
 
     async def queues(self) -> list[str]:
-        """Return each queue of which a message was kept, also of agents that are gone."""
+        """Return each queue of which a message was kept, including queues of former agents."""
         return [row.key for row in await self._table.rows(QUEUES, "", "~", MAX_QUEUES)]
 
     async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
-        """Return up to `limit` messages of a queue, oldest first, after the id `after` if given."""
+        """Return up to `limit` messages of a queue, oldest first.
+
+        Start after the id `after` if given.
+        """
         rows = await self._table.rows(source, f"{after} " if after else "", "~", limit)
         return [_message_or_fault(source, row) for row in rows]
 
     async def get(self, source: str, message_id: str) -> PoisonMessage:
-        """Return one message; raises `UnknownMessageError`."""
+        """Return a message. Raises `UnknownMessageError` if there is none with this id."""
         stored = await self._table.get(source, message_id)
         if stored is None:
             raise UnknownMessageError
         return _message_or_fault(source, stored)
 
     async def remove(self, source: str, message_id: str) -> None:
-        """Remove one message, if it is still there."""
+        """Remove a message if it still exists."""
         with suppress(ConflictError):
             await self._table.submit(source, [Delete(message_id)])
 
     async def remove_before(self, source: str, time: datetime, most: int) -> int:
-        """Remove up to `most` messages of a queue that arrived before; return their number."""
+        """Remove up to `most` messages of a queue that arrived before this time.
+
+        Return their number.
+        """
         old = await self._table.rows(source, "", _time_key(time), most)
         await self._table.submit_separately(source, [Delete(row.key) for row in old])
         return len(old)
 
 
 def _fitting(reason: Cause) -> Cause:
-    """Return the reason with texts that a row can hold: of a list as many as fit."""
+    """Shorten the texts of the reason until a row can hold them.
+
+    Lists may lose their last items.
+    """
     left = MAX_REASON_CHARACTERS
 
     def cut(fact: Any) -> Any:
@@ -164,14 +176,17 @@ def _columns(message: PoisonMessage) -> Columns:
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the columns of the body; the last is never full, so that a missing one is noticed."""
+    """Yield the columns of the body.
+
+    The last column is never full, so a missing column is noticed.
+    """
     text = base64.b64encode(body).decode()
     for number, start in enumerate(range(0, len(text) + 1, PART)):
         yield f"Body{number:02d}", text[start : start + PART]
 
 
 def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
-    """Return the message; if its row is unreadable, one that can be listed and dropped."""
+    """Return the message. If its row is unreadable, return one that can be listed and dropped."""
     try:
         return _message(source, stored)
     except (UnreadableRowError, LookupError, ValueError, TypeError) as fault:
@@ -185,7 +200,7 @@ def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
 
 
 def _left_of_body(columns: Columns) -> bytes:
-    """Return the readable part of a body, in which an erasure of personal data has to look too."""
+    """Return the readable part of a body. An erasure of personal data has to search it, too."""
     parts = (columns[name] for name in sorted(columns) if name.startswith("Body"))
     texts = (re.sub(r"[^A-Za-z0-9+/]", "", part) for part in parts if isinstance(part, str))
     return b"".join(base64.b64decode(text[: len(text) // 4 * 4]) for text in texts)
@@ -199,7 +214,7 @@ def _message(source: str, stored: Stored) -> PoisonMessage:
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:
-    """Return the body; raises ValueError or TypeError unless it is complete and unchanged."""
+    """Return the body. Raises ValueError or TypeError unless it is complete and unchanged."""
     found = {name: columns[name] for name in sorted(columns) if name.startswith("Body")}
     body = base64.b64decode("".join(found.values()), validate=True)
     if found != dict(_parts(body)):

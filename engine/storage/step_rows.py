@@ -2,7 +2,7 @@
 
 The column `Steps` holds an object for each step: the documented word of its state, and beside it
 the exact state and the effect, as tagged objects. `Rules` holds the rules of the steps in the same
-order. Values that are empty are left out. A result has a column of its own, since it may be long.
+order. Empty values are left out. Each result has its own column, because it may be long.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,26 +24,25 @@ from engine.storage.tables import Columns, aware
 
 
 def result_column(index: int) -> str:
-    """Return the name of the column with the result of the step of this index."""
     return f"Result{index:02d}"
 
 
 # How steps are written
 
 KINDS = (*states.STATES, states.LateEffectsPossible)
-"""The exact states of steps, and the one for which only an undo waits."""
+"""The exact states of steps, and `LateEffectsPossible`, for which only an undo waits."""
 IS = "Is"
-"""The key of a tagged object with the name of its class."""
+"""The key of a tagged object that holds the name of its class."""
 RULES = "rules"
-"""The key, in `Step.unknown`, of the additions to its rules; no key of a row begins so."""
+"""The key in `Step.unknown` for additions to its rules. No key of a row starts like this."""
 IDENTITY = {"Cause": "Code", "Key": "Generation"}
-"""The key by whose value an object inside a step is the same as before; of any other it is `IS`."""
+"""The key by whose value an inner object is recognised as the same one. The default is `IS`."""
 SAME = "same"
-"""The key of that value in `Additions`."""
+"""The key in `Additions` for the value that identifies the object."""
 
 
 class Additions(dict[str, Any]):
-    """What a newer version of the app added to an object inside another one (FLT-12)."""
+    """Fields that a newer version of the app added to an inner object (FLT-12)."""
 
 
 NAMES = {
@@ -61,7 +60,7 @@ def key_of(name: str) -> str:
 
 
 def columns_of_steps(steps: Sequence[Step]) -> Columns:
-    """Return the columns of the steps: one with all of them, their rules, and each result."""
+    """Return the columns of the steps: all steps, all rules, and each result."""
     results = {}
     rows = [_step_object(step) for step in steps]
     for index, row in enumerate(rows):
@@ -101,7 +100,10 @@ def _rules_text(steps: Iterable[Step]) -> str:
 
 @lru_cache(maxsize=256)
 def _known_rules_text(rules: tuple[StepRules, ...]) -> str:
-    """Return the text of the column, which is the same for most orders of a workflow."""
+    """Return the text of the column `Rules`.
+
+    It is cached, because most orders of a workflow have the same rules.
+    """
     return exact_json.write(list(map(_object, rules)))
 
 
@@ -110,7 +112,7 @@ def _tagged(record: Any) -> dict[str, Any]:
 
 
 def _object(record: Any) -> dict[str, Any]:
-    """Return the fields of a record, except those that have their default."""
+    """Return the fields of a record, without fields that have their default value."""
     found = {}
     for name, alias, default in _fields_of(record.__class__):
         value = getattr(record, name)
@@ -137,7 +139,7 @@ _WRITERS: Mapping[type, Callable[[Any], Any]] = {
     effects.RequestKey: _object,
     **dict.fromkeys(KINDS, _tagged),
 }
-"""How the values of a record are written that are no JSON."""
+"""Writers for values that are not JSON, by type."""
 
 
 def _with_unknown(row: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +154,10 @@ def _with_unknown(row: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[st
 
 
 def _still_true(name: str, row: Mapping[str, Any], additions: Additions) -> Mapping[str, Any]:
-    """Return the additions to the object of this name; of another one, those to its parts."""
+    """Return the additions that still apply to the object of this name.
+
+    If another object took its place, only additions to inner objects apply.
+    """
     is_same = row.get(IDENTITY.get(name, IS)) == additions[SAME]
     return {
         key: value
@@ -165,9 +170,9 @@ def _still_true(name: str, row: Mapping[str, Any], additions: Additions) -> Mapp
 
 
 def _tag_of(value: Any) -> Any:
-    """Return the tag of an object, and remove it: to the class it would be a key too many.
+    """Remove the tag from an object, and return it.
 
-    The object was just made from a text, and nobody else has it.
+    Its class does not know the tag. The object was just read from text, so nothing else uses it.
     """
     return value.pop(IS, None) if isinstance(value, dict) else None
 
@@ -182,7 +187,7 @@ WAITS = {kind.__name__: kind for kind in KINDS if issubclass(kind, states.Wait)}
 
 @dataclass(frozen=True, slots=True)
 class UndoPendingObject:
-    """The object of `UndoPending`: the tag tells for what the undo waits."""
+    """The object of `UndoPending`. Its tag says what the undo waits for."""
 
     wait: _one_of(WAITS)  # type: ignore[valid-type]
 
@@ -199,7 +204,7 @@ EFFECTS = {kind.__name__: kind for kind in effects.Effect.__args__}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepObject:
-    """An object of the column `Steps`, with its result."""
+    """An object in the column `Steps`, with its result."""
 
     name: str
     """The name of the step."""
@@ -233,7 +238,7 @@ RULES_OF_STEPS: TypeAdapter[Any] = TypeAdapter(tuple[StepRules, ...] | None, con
 
 
 def steps_in(columns: Columns) -> tuple[Step, ...]:
-    """Return the steps in these columns.
+    """Read the steps from these columns.
 
     Raises ValueError, LookupError or TypeError unless all of every step can be read.
     """
@@ -281,14 +286,14 @@ def _step(read: StepObject, rules: StepRules, unknown: Mapping[str, Any]) -> Ste
 
 @lru_cache(maxsize=256)
 def _rules_in(text: str) -> tuple[Sequence[StepRules], Mapping[int, Any]]:
-    """Return the rules in the column, which is the same for most orders of a workflow."""
+    """Read the rules from the column. They are cached, because most orders have the same rules."""
     return _read(RULES_OF_STEPS, lambda: exact_json.read(text))
 
 
 def _read(adapter: TypeAdapter[Any], parsed: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
-    """Return the objects of an array, and by index what is not known here (FLT-12).
+    """Read the objects of an array, and return the unknown keys of each by index (FLT-12).
 
-    Raises ValueError, which names every fault but repeats no value.
+    Raises ValueError with all faults. The message repeats no values.
     """
     try:
         return _validated(adapter, parsed()), {}
@@ -310,7 +315,7 @@ def _validated(adapter: TypeAdapter[Any], objects: Any) -> Any:
 
 
 def _put_aside(found: dict[str, Any], unknown: dict[str, Any], place: Sequence[Any]) -> None:
-    """Move the key at this place out of an object, into `unknown` with the keys that lead to it."""
+    """Move the key at this place from `found` to `unknown`, under the same parent keys."""
     first, *rest = place
     if not rest:
         unknown[first] = found.pop(first)

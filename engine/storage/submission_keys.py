@@ -1,7 +1,6 @@
-"""The orders to which clients' `Idempotency-Key`s are bound, in table `submissionkeys`.
+"""Maps clients' `Idempotency-Key`s to orders, in table `submissionkeys`.
 
-Each key has a second row that sorts by the time at which the key was bound, so that old keys are a
-range.
+Each key has a second row that sorts by the time of its first use, so that old keys are a range.
 """
 
 from collections.abc import Mapping
@@ -18,40 +17,40 @@ from engine.storage.tables import Columns, Delete, Table, columns_of, first
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
-"""The prefix of the keys of the rows that sort by time."""
+"""The prefix of the row keys that sort by time."""
 
 MOST = 200
-"""How many keys of one partition are removed at a time."""
+"""How many keys of a partition are removed in one call."""
 AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Binding:
-    """What an `Idempotency-Key` stands for: the message that was made when it was first used."""
+    """The message that was made when an `Idempotency-Key` was first used."""
 
     order_id: str
     """The order that was made."""
     fingerprint: str = ""
-    """A digest of what the client sent."""
+    """A digest of the client's request."""
     offer: Mapping[str, Any] = field(default_factory=dict)
-    """What the app added to it, such as prices; never personal."""
+    """What the app added to the request, such as prices. It never contains personal data."""
 
 
 class SubmissionKeys:
-    """The orders to which clients' `Idempotency-Key`s are bound."""
+    """Maps clients' `Idempotency-Key`s to orders."""
 
     def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
         self._clock = clock
 
     async def find(self, key: str) -> Binding | None:
-        """Return what the key is bound to; None if it is not bound."""
+        """Return the binding of the key, or None."""
         row = _row_of(key)
         stored = await self._table.get(row[:2], row)
         return _binding(columns_of(stored)) if stored else None
 
     async def claim(self, key: str, binding: Binding) -> Binding:
-        """Bind the key unless it is bound; return what it is bound to."""
+        """Bind the key unless it is already bound. Return its binding, new or old."""
         row, now = _row_of(key), self._clock()
         columns = {"OrderID": binding.order_id, "Fingerprint": binding.fingerprint, "At": now}
         if binding.offer:
@@ -60,7 +59,10 @@ class SubmissionKeys:
         return _binding(await first(self._table, row[:2], rows))
 
     async def remove_before(self, time: datetime) -> int:
-        """Remove keys bound before that time, up to `MOST` per partition; return their number."""
+        """Remove keys that were bound before this time, up to `MOST` in each partition.
+
+        Returns the number of removed keys.
+        """
         removals = (self._remove(partition, time) for partition in PARTITIONS)
         return sum(await run_all(removals, at_most=AT_ONCE))
 

@@ -1,4 +1,4 @@
-"""The last sweep, in table `agents`: one row, and two with the times since which one is overdue."""
+"""The last sweep, in table `agents`: one row for it, and two rows that time an overdue one."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +10,12 @@ from engine.storage.tables import Put, RowMapper, Table, columns_of, first, read
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sweep:
-    """One sweep of a supervisor."""
+    """A sweep of a supervisor."""
 
     at: AwareDatetime
     """The end of the sweep."""
     instance: str
-    """The instance that swept, which is the leader."""
+    """The instance that swept. It is the leader."""
     recovered: int
     """The number of overdue orders."""
 
@@ -35,11 +35,11 @@ class SweepLog:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:
-        """Replace the kept sweep by this one; raises `UnavailableError`."""
+        """Replace the stored sweep. Raises `UnavailableError`."""
         await self._table.submit(PARTITION, [Put(ROW, FORM.columns(sweep))])
 
     async def last(self) -> Sweep | None:
-        """Return the last sweep; None before the first, or if the row is unreadable.
+        """Return the last sweep. None before the first one, and if the row is unreadable.
 
         Raises `UnavailableError`.
         """
@@ -48,12 +48,12 @@ class SweepLog:
         return found[0] if found else None
 
     async def awaited_since(self, now: datetime) -> datetime:
-        """Return the time of the first call by any process; raises `UnavailableError`."""
+        """Return the time of the first call by any process. Raises `UnavailableError`."""
         since: datetime = (await first(self._table, PARTITION, {AWAITED: {"Since": now}}))["Since"]
         return since
 
     async def missed_since(self, last: Sweep, now: datetime) -> datetime:
-        """Return the time of the first call since that sweep by any process.
+        """Return the time of the first call by any process after this sweep.
 
         Raises `UnavailableError`.
         """

@@ -1,4 +1,4 @@
-"""The port of a table, the limits of rows, and the version that each row has."""
+"""The port of a table, the limits of rows, and the schema version of each row."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ from engine.domain.keys import SCHEMA_VERSION
 from engine.domain.messages import faults_of, utf16_units
 
 MAX_CHARACTERS = 32 * 1024
-"""The longest text of one property: 64 KiB of UTF-16."""
+"""The longest text in one property, in characters: 64 KiB of UTF-16."""
 MAX_ROW_BYTES = 1_000_000
-"""The largest row: it can have 1 MiB, including its keys and the names of its properties."""
+"""The largest row in bytes. The table's limit is 1 MiB with its keys and property names."""
 
 KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
 
 MORE = "more"
-"""The field of a record for the columns that a newer version of the app has added (FLT-12)."""
+"""The field of a record for columns that a newer version of the app has added (FLT-12)."""
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Insert; conflicts if the row exists."""
+    """Inserts a row. Conflicts if the row exists."""
 
     key: str
     row: Any
@@ -48,7 +48,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Overwrite the whole row; conflicts unless it still has this ETag."""
+    """Overwrites a whole row. Conflicts unless the row still has this ETag."""
 
     key: str
     row: Any
@@ -57,7 +57,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Insert the row or overwrite the whole of it, without a condition."""
+    """Inserts a row, or overwrites the whole row, unconditionally."""
 
     key: str
     row: Any
@@ -65,13 +65,13 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove a row; conflicts if it is gone."""
+    """Removes a row. Conflicts if the row does not exist."""
 
     key: str
 
 
 Operation = Insert | Replace | Put | Delete
-"""A write; its row is columns, or a record until `OrderStore` has made columns of it."""
+"""A write. Its row is a record until `OrderStore` converts it to columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +84,36 @@ class Stored:
 
 
 ETags = Sequence[str | None]
-"""The ETags of the written rows, in the order of the operations; None for a removed row."""
+"""The ETags of the written rows, in the order of the operations. None for a removed row."""
 
 
 class Table(Protocol):
-    """One table; every method raises `UnavailableError` when it cannot be reached."""
+    """A table. Every method raises `UnavailableError` if the table cannot be reached."""
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
-        """Carry out all operations or none, at most 100 on different rows; return the new ETags.
+        """Carry out all operations or none, and return the new ETags.
 
-        Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError`
-        when it is unknown whether they were carried out, and `InvalidError` for operations that no
-        transaction can hold.
+        A transaction has at most 100 operations, on different rows.
+
+        Raises `ConflictError` if a row is not in the state that an operation requires. Raises
+        `UnavailableError` if it is unknown whether the operations were carried out. Raises
+        `InvalidError` for operations that a transaction cannot hold.
         """
 
     async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:
-        """Carry out operations that do not depend on each other; skip those that conflict."""
+        """Carry out independent operations. Operations that conflict are skipped."""
 
     async def get(self, partition: str, key: str) -> Stored | None:
-        """Return one row; None if there is none."""
+        """Return a row, or None if it does not exist."""
 
     async def rows(
         self, partition: str, start: str, end: str, limit: int | None = None
     ) -> list[Stored]:
-        """Return the rows with start <= key < end in key order, up to `limit`."""
+        """Return up to `limit` rows with start <= key < end, in key order."""
 
 
 async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Columns:
-    """Insert these rows unless the first of them exists; return the columns of the first.
+    """Insert these rows unless the first of them exists. Return the columns of the first row.
 
     Raises `UnavailableError`.
     """
@@ -126,7 +128,7 @@ async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Co
 
 
 def columns_of(stored: Stored) -> dict[str, Any]:
-    """Return the columns of a row, except those that all rows have; raises `UnreadableRowError`."""
+    """Return the columns of a row, except its keys and version. Raises `UnreadableRowError`."""
     version = stored.row.get("SchemaVersion")
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         facts = {"row": stored.key, "version": str(version), "readable": SCHEMA_VERSION}
@@ -137,7 +139,7 @@ def columns_of(stored: Stored) -> dict[str, Any]:
 class RowMapper(Generic[Made]):
     """Maps a kind of record to columns: one for each field that is not None, named in PascalCase.
 
-    Unknown columns are kept in the record's field `more`, if it has one, to be written back.
+    Unknown columns are kept in the record's field `more`, if it has one, and are written back.
     """
 
     def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
@@ -166,7 +168,10 @@ class RowMapper(Generic[Made]):
         self._adapter: TypeAdapter[Any] = TypeAdapter(kind_or_none, config=config)
 
     def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
-        """Return the columns of a record; with `json` times are texts, and durations seconds."""
+        """Return the columns of a record.
+
+        In mode `json`, times are text and durations are seconds.
+        """
         columns: dict[str, Any] = self._adapter.dump_python(
             record, mode=mode, by_alias=True, exclude_none=True
         )
@@ -177,7 +182,7 @@ class RowMapper(Generic[Made]):
         return {**getattr(record, MORE), **columns}
 
     def record(self, columns: Columns) -> Made:
-        """Return the record; raises ValueError, which names every fault but repeats no value."""
+        """Read a record. Raises ValueError with all faults. The message repeats no values."""
         if not isinstance(columns, Mapping):
             raise ValueError("there are no columns")  # noqa: TRY004 - as for all faults of a row
         if missing := self._needed - columns.keys():
@@ -191,7 +196,7 @@ class RowMapper(Generic[Made]):
         return record
 
     def _unknown(self, columns: Columns) -> dict[str, Any]:
-        """Return the columns that only a newer version knows, under the name of their field."""
+        """Return the columns that only a newer version knows, as the value of the field `more`."""
         if self._more is None:
             return {}
         unknown = {name: value for name, value in columns.items() if name not in self._known}
@@ -199,7 +204,10 @@ class RowMapper(Generic[Made]):
 
 
 def read_rows(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
-    """Return what `read` returns for each row; an unreadable row is logged and left out."""
+    """Call `read` for each row, and return the results.
+
+    An unreadable row is logged and left out.
+    """
     made = []
     for row in rows:
         try:
@@ -210,9 +218,9 @@ def read_rows(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Ma
 
 
 def stored_form(columns: Columns) -> dict[str, Any]:
-    """Return the properties of a row; None becomes an absent one.
+    """Return the stored properties of a row. None is stored as an absent property.
 
-    Raises `InvalidError` for what no row can hold, and ValueError for a time without a zone.
+    Raises `InvalidError` for values that no row can hold, and ValueError for a time without a zone.
     """
     if faults := list(_too_large(columns)):
         raise InvalidError(faults)
@@ -220,7 +228,7 @@ def stored_form(columns: Columns) -> dict[str, Any]:
 
 
 def entity(partition: str, key: str, row: Columns) -> Columns:
-    """Return the row as the table holds it: with its keys, and the version of the app's layout."""
+    """Return the entity that the table stores: the row with its keys and the schema version."""
     return {"PartitionKey": partition, "RowKey": key, "SchemaVersion": SCHEMA_VERSION, **row}
 
 
@@ -242,7 +250,7 @@ def _stored(value: Any) -> Any:
 
 
 def aware(time: datetime) -> datetime:
-    """Return the time as it is; raises ValueError if it has no zone."""
+    """Return the time unchanged. Raises ValueError if it has no zone."""
     if time.tzinfo is None:
         raise ValueError("a time without a zone means nothing to another machine")
     return time

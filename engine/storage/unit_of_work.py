@@ -1,4 +1,4 @@
-"""The one way in which an order changes: load, decide, commit, send."""
+"""The unit of work, the only way to change an order: load, decide, commit, send."""
 
 # The pattern in an hour, 8 of 23: load, decide, commit, send
 
@@ -18,17 +18,17 @@ from engine.storage.orders import OrderStore
 log = logging.getLogger(__name__)
 
 Decide = Callable[[OrderAggregate, datetime], Decision]
-"""A pure function, since it may be called several times."""
+"""Decides on a change. It must be a pure function, because it may be called several times."""
 
 Intend = Callable[[OrderAggregate, Decision], Awaitable[None]]
-"""Gets each decision, with the order that it was made on, before it is written."""
+"""Gets each decision, and the order on which it was made, before the decision is written."""
 
 MAX_CONFLICTS = 20
 """Each conflict means that another writer made progress, so this many in a row point to a fault."""
 
 
 def _in_brief(transition: Transition) -> dict[str, object]:
-    """Return a change for telemetry: without words of operators or services."""
+    """Return a summary of a transition for telemetry, without texts of operators or services."""
     after, ended = transition.after, transition.ended
     changed = {step.name: str(step.pattern_state) for step in transition.changed_steps()}
     return {
@@ -43,7 +43,7 @@ def _in_brief(transition: Transition) -> dict[str, object]:
 
 
 class UnitOfWork:
-    """Runs decisions against the state store; every change of an order goes through it."""
+    """Runs decisions against the state store. Every change of an order uses it."""
 
     def __init__(
         self,
@@ -58,11 +58,14 @@ class UnitOfWork:
         self.clock = clock
         self._new_id = new_id
         self._count = count
-        """Gets each change that was written."""
+        """Called with each committed transition."""
         self.memory = OrderMemory()
 
     def _counted(self, transition: Transition) -> None:
-        """Count the change; an error is logged, since figures must not stop a committed change."""
+        """Count the transition.
+
+        An error is logged, because figures must not stop a committed change.
+        """
         try:
             self._count(transition)
         except Exception:
@@ -76,12 +79,13 @@ class UnitOfWork:
         *,
         from_memory: bool = False,
     ) -> Decision:
-        """Change the order as `decide` returns, and decide again if another writer was first.
+        """Change the order by `decide`. Decide again if another writer was first.
 
-        Returns the decision that was carried out. With `from_memory`, a change may be decided on
-        what this process wrote last; then `intend` too gets what may be outdated. Raises
-        `UnknownOrderError`, `UnavailableError`, `ConflictError` after `MAX_CONFLICTS`, and all
-        errors of `decide`.
+        With `from_memory`, the order may come from this process's memory, so `intend` may see
+        outdated data. Returns the decision that was carried out.
+
+        Raises `UnknownOrderError`, `UnavailableError`, `ConflictError` after `MAX_CONFLICTS`
+        conflicts, and all errors of `decide`.
         """
         for _ in range(MAX_CONFLICTS):
             remembered = self.memory.take(order_id) if from_memory else None
@@ -97,9 +101,9 @@ class UnitOfWork:
     def _changed(
         self, order: OrderAggregate, decide: Decide
     ) -> tuple[OrderAggregate, Decision] | None:
-        """Decide on a remembered order; None if nothing would be written, or the decision fails.
+        """Decide on a remembered order. None if nothing would be written, or the decision fails.
 
-        Both may be otherwise with what is stored.
+        In both cases the result may be different with the stored order.
         """
         try:
             decision = decide(order, self.clock())
@@ -114,7 +118,7 @@ class UnitOfWork:
         return order, decide(order, self.clock())
 
     async def commit(self, decision: Decision) -> bool:
-        """Write a decision and send its messages; False if another writer was first."""
+        """Write a decision and send its messages. Return False if another writer was first."""
         match decision:
             case Transition():
                 transition = decision.identified(self._new_id())
@@ -128,10 +132,10 @@ class UnitOfWork:
         return True
 
     async def _send(self, transition: Transition) -> None:
-        """Send the messages of the change.
+        """Send the messages of a transition.
 
-        If one does not arrive, the work is found later: a pending order by the poll, an unanswered
-        request by the supervisor when its time is up.
+        A message that does not arrive is made up for later: the poll finds a pending order, and the
+        supervisor finds an unanswered request when its time is up.
         """
         if not transition.messages:
             return
@@ -144,7 +148,7 @@ class UnitOfWork:
             )
 
     async def _write(self, transition: Transition) -> bool:
-        """Write the change; False if another writer was first."""
+        """Write the transition. Return False if another writer was first."""
         try:
             self.memory.put(await self.store.commit(transition))
         except (ConflictError, UnavailableError) as error:

@@ -1,4 +1,8 @@
-"""A business in one file: its services, its payload, and its workflows as functions."""
+"""The public API for authors of a business.
+
+A business declares its services (`Agent`, `Operation`), its payload (`Model`) and its workflows
+(`Workflow`), whose steps are functions. `application` puts these parts together and checks them.
+"""
 
 from engine.declarations.activities import Call, DeferredResult, NonRetryable, Retryable
 from engine.declarations.business import Application

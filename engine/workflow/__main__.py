@@ -1,4 +1,8 @@
-"""Commands for authors: `python -m engine.workflow new car-rental`, `… draw …`."""
+"""Commands for authors of a business.
+
+`python -m engine.workflow new car-rental` makes a new business.
+`python -m engine.workflow draw rental.business:RENTAL` draws its workflows.
+"""
 
 import sys
 from importlib import import_module
@@ -23,7 +27,7 @@ deploy it   make declared ARGS="--deploy {business}"
 
 @click.group()
 def main() -> None:
-    """Help authors of workflows."""
+    """Commands for authors of workflows."""
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""Calls the functions of a workflow with what their parameters name."""
+"""Binds an author's functions to the order, its payload and the answers of steps."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,15 @@ class ResultParameter:
     step: str
     model: type[Model]
     may_lack: bool
-    """Whether it takes None if the step was skipped."""
+    """Whether the parameter is None if the step was skipped."""
 
     def of(self, results: Results) -> Model | None:
-        """Return the answer; raises `InvalidError` for values that its model does not allow."""
+        """Return the answer as a model.
+
+        If the step was skipped and the parameter allows None, it is None.
+
+        Raises `InvalidError` if the recorded answer does not fit the model.
+        """
         if self.may_lack and self.step not in results:
             return None
         return recorded(self.model, results.get(self.step, {}))
@@ -33,22 +38,25 @@ class ResultParameter:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class BoundFunction:
-    """A function, and what its parameters take from the recorded order and results."""
+    """A function of the author, with the source of each of its parameters."""
 
     function: Callable[..., Any]
     order: Sequence[str]
-    """The parameters that take the order."""
+    """The names of the parameters that take the order."""
     payload: Mapping[str, type[Model]]
-    """The parameters that take its payload, and the model of it."""
+    """The parameters that take the payload, with its model."""
     answers: Mapping[str, ResultParameter]
 
     @property
     def __name__(self) -> str:
-        """The name of the function, which operators read."""
+        # Operators read this name.
         return str(getattr(self.function, "__name__", self.function))
 
     def __call__(self, order: Order, results: Results) -> Any:
-        """Call the function; raises `InvalidError` for values that their models do not allow."""
+        """Call the function with the recorded order and results.
+
+        Raises `InvalidError` if a recorded value does not fit its model.
+        """
         values: dict[str, Any] = dict.fromkeys(self.order, order)
         values |= {name: recorded(model, order.payload) for name, model in self.payload.items()}
         values |= {name: answer.of(results) for name, answer in self.answers.items()}
@@ -62,7 +70,10 @@ class Request:
     function: BoundFunction
 
     def __call__(self, order: Order, results: Results) -> Mapping[str, Any]:
-        """Return the content; raises `InvalidError` as `BoundFunction` does."""
+        """Make the content as JSON.
+
+        Raises `InvalidError` if a recorded value does not fit its model.
+        """
         content: Model = self.function(order, results)
         return as_json(content)
 
@@ -72,7 +83,10 @@ def bind(
     payload: type[Model],
     answers: Mapping[str, tuple[str, type[Model]]],
 ) -> BoundFunction:
-    """Return the function with what it takes; `answers` are the step and model by parameter."""
+    """Find the source of each parameter.
+
+    `answers` maps a parameter to its step and the model of its answer.
+    """
     parameters = signature_of(function).parameters
     typed = {name: parameter.annotation for name, parameter in parameters.items()}
     return BoundFunction(
@@ -87,7 +101,10 @@ def bind(
 
 
 def used_by(functions: Sequence[BoundFunction]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the steps whose answers functions take, and those that all take None for."""
+    """Return the names of the steps whose answers are used, and of those that may be missing.
+
+    The answer of a step may be missing if every parameter for it allows None.
+    """
     answers = list(chain.from_iterable(function.answers.values() for function in functions))
     needed = {answer.step for answer in answers if not answer.may_lack}
     uses = tuple(dict.fromkeys(answer.step for answer in answers))
@@ -96,12 +113,15 @@ def used_by(functions: Sequence[BoundFunction]) -> tuple[tuple[str, ...], tuple[
 
 @cache
 def signature_of(function: Callable[..., Any]) -> Signature:
-    """Return the function's parameters and result; raises NameError for unknown names in quotes."""
+    """Return the signature with evaluated annotations.
+
+    Raises NameError for an unknown name in a quoted annotation.
+    """
     return inspect.signature(function, eval_str=True)
 
 
 def kind_of(annotation: Any) -> tuple[Any, bool]:
-    """Return what a parameter takes, such as a model, and whether it also takes None."""
+    """Split `T | None` into T and True. Any other annotation comes with False."""
     kinds = get_args(annotation)
     others = [kind for kind in kinds if kind is not NoneType]
     if len(others) == 1 < len(kinds):

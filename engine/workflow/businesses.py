@@ -1,4 +1,4 @@
-"""Puts flows, agents and payload together to a business of the engine."""
+"""Puts workflows, agents and payload together into the application that the engine runs."""
 
 import re
 from collections import Counter
@@ -19,7 +19,8 @@ Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
 
 LINE = re.compile(r"[^:]+\.py:\d+: ")
 VERSION = re.compile(r" version \d+")
-"""The part of the place of a step's fault by which versions that share the step differ."""
+"""Cut out of a fault's place, so that a fault of a step that several versions share is listed once.
+"""
 
 
 def application(
@@ -30,10 +31,15 @@ def application(
     check: Check[Any] | None = None,
     fault_marks: Marks | None = None,
 ) -> Application:
-    """Return the business; raises `DeclarationError` with every fault in what it declares.
+    """Make an application of workflows and agents, and check all declarations.
 
-    A submission that names no workflow follows the latest version of the first flow. `check` gets
-    each new payload that its model allows. Sample and greeting are for people who try the app.
+    Orders that name no workflow use the latest version of the first one. `sample` is a payload that
+    the pages offer for a first order, and `greeting` a text for people who try the app. `check`
+    gets each new payload after its model has accepted it, and may raise `InvalidError`.
+
+    Raises `DeclarationError` with all faults.
+
+        RENTAL = application(rental, agents=[cars], sample=Rental(car="compact"))
     """
     if not workflows:
         raise DeclarationError([Fault(FaultCode.NO_WORKFLOW)])
@@ -57,7 +63,7 @@ def application(
 
 
 def _is_about(fault: Fault, capabilities: Container[str]) -> bool:
-    """Whether these are offered, but by agents with faults of their own."""
+    """Whether the missing capability is offered by an agent that has faults of its own."""
     is_missing = fault.code is FaultCode.CAPABILITY_NOT_OFFERED
     return is_missing and fault.facts["capability"] in capabilities
 
@@ -70,7 +76,7 @@ def _workflows(workflows: Sequence[Workflow], faults: Sequence[Fault]) -> Workfl
 
 
 def _all(faults: Sequence[Fault]) -> DeclarationError:
-    """Return the error that names each fault once, also if several versions share its step."""
+    """Make one error of all faults, each listed once even if several versions share its step."""
     seen: dict[tuple[str, Fault], Fault] = {}
     for fault in faults:
         place = VERSION.sub("", fault.place) if LINE.match(fault.place) else fault.place
@@ -85,7 +91,7 @@ def _of_workflows(workflows: Sequence[Workflow]) -> Iterator[Fault]:
 
 
 def _endpoints(workflows: Sequence[Workflow]) -> Iterator[EndpointDefinition]:
-    """Yield the endpoints as the engine knows them: those of the latest versions."""
+    """Yield the endpoint of the latest version of each workflow."""
     latest = {
         workflow.name: workflow
         for workflow in sorted(workflows, key=lambda workflow: workflow.version)
@@ -108,7 +114,7 @@ def _of_several_payloads(workflows: Sequence[Workflow]) -> Iterator[Fault]:
 
 
 def _of_functions(agents: Sequence[Agent]) -> Iterator[Fault]:
-    """Yield the faults of operations that are functions."""
+    """Yield the faults of activities."""
     for agent in agents:
         offered = {offer.name for offer in agent.operations().values()}
         counted = Counter(function.operation for function in agent.functions)
@@ -122,7 +128,7 @@ def _of_functions(agents: Sequence[Agent]) -> Iterator[Fault]:
 
 
 def _declared(agents: Sequence[Agent], faults: list[Fault]) -> Iterator[AgentDefinition]:
-    """Yield the agents as the engine knows them; add the faults of those it cannot know."""
+    """Yield the definitions of the agents. Add the faults of agents that have none to `faults`."""
     for agent in agents:
         try:
             yield agent.declaration()
@@ -135,7 +141,7 @@ def _sample(content: Model | None) -> Sample | None:
 
 
 def _of_engine(made: Application, workflows: Sequence[Workflow]) -> Iterator[Fault]:
-    """Yield what the engine finds, with the file and line of a step."""
+    """Yield the faults that the engine finds, each with the file and line of its step."""
     places = {
         f"{workflow.place}: step {step.name}": step.place
         for workflow in workflows

@@ -1,4 +1,4 @@
-"""Operations that are functions of the business, instead of calls over HTTP."""
+"""Activities: operations that are functions of the business instead of calls over HTTP."""
 
 import inspect
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -17,7 +17,10 @@ ResponseT = TypeVar("ResponseT", bound=Model)
 
 
 class ActivityDecorator(Protocol[RequestT, ResponseT]):
-    """Makes a function an operation: it gets the call and the request, and returns the response."""
+    """Decorates the function of an activity.
+
+    The function gets the call and the request, and returns the response.
+    """
 
     @overload
     def __call__(
@@ -32,7 +35,7 @@ class ActivityDecorator(Protocol[RequestT, ResponseT]):
 
 @dataclass(frozen=True)
 class Activity:
-    """A function as its author wrote it, and the models of its operation."""
+    """A function as its author wrote it, with the models of its operation."""
 
     work: Callable[..., Any]
     operation: str
@@ -49,11 +52,14 @@ class Activity:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The function's parameters and result; raises NameError for unknown names in quotes."""
+        """The function's signature with evaluated annotations.
+
+        Raises NameError for an unknown name in a quoted annotation.
+        """
         return inspect.signature(self.work, eval_str=True)
 
     def code(self) -> ActivityFunction:
-        """Return the function as the engine knows it."""
+        """Return the activity in the form that the engine runs."""
         return ActivityFunction(
             name=f"{self.work.__module__}.{getattr(self.work, '__qualname__', '?')}",
             read=partial(recorded, self.request),
@@ -68,7 +74,7 @@ class Activity:
         return as_json(answer)
 
     def faults(self) -> Iterator[Fault]:
-        """Yield what a type checker would say of the function, with its place."""
+        """Yield the faults of the function's signature, each with its place."""
         for fault in self._faults():
             yield fault.within(f"{self.place}: operation {self.operation}")
 
@@ -108,7 +114,7 @@ def _is_one(kind: Any, wanted: Any) -> bool:
 
 
 def type_name(annotation: Any) -> str | None:
-    """Return the name of a type as its author wrote it; None if there is no annotation."""
+    """Return the name of a type as its author wrote it, or None if there is no annotation."""
     if annotation is inspect.Signature.empty:
         return None
     return str(getattr(annotation, "__name__", annotation))

@@ -14,7 +14,10 @@ ON_FAILURE = {
 
 
 def mermaid(workflow: WorkflowDefinition) -> str:
-    """Return a flow chart: a box for each step, an arrow from each step that it comes after."""
+    """Draw the workflow as a Mermaid flow chart, with one box for each step.
+
+    An arrow leads to a step from each step that it comes after.
+    """
     return "\n".join(["flowchart LR", *_lines(workflow)])
 
 

@@ -8,15 +8,19 @@ from engine.workflow.model import Model
 
 @dataclass(frozen=True, kw_only=True)
 class OrderEndpoint:
-    """Lets orders of a workflow come over HTTP, and be followed there."""
+    """Accepts orders of a workflow over HTTP, and shows their progress.
+
+    endpoint = OrderEndpoint(open=True, cancel_until="charge")
+    rental = Workflow("rental", Rental, endpoint=endpoint)
+    """
 
     open: bool = False
-    """Whether everybody may place orders, and follow those whose id they know; else operators."""
+    """If true, everybody can place orders and can follow an order whose id they know. Otherwise
+    only operators can."""
     cancel_until: str | None = None
-    """The step until whose begin customers may cancel an order; None if they never may."""
+    """Customers can cancel an order until this step starts. None means that they cannot cancel."""
 
     def declaration(self, workflow: str, payload: type[Model]) -> business.EndpointDefinition:
-        """Return the endpoint as the engine knows it."""
         return business.EndpointDefinition(
             workflow=workflow, content=payload, open=self.open, cancel_until=self.cancel_until
         )

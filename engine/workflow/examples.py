@@ -1,4 +1,4 @@
-"""An example of what a model allows, with which simulated services answer."""
+"""Makes example answers from models, for the simulated services."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -27,7 +27,10 @@ FORMATS = {
 def examples_of(
     answers: Iterable[tuple[str, type[Model]]],
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return an example by operation; without those that cannot be made, of which a step tells."""
+    """Return an example answer for each operation.
+
+    An operation whose example cannot be made is left out. It is reported as a fault of its step.
+    """
     made: dict[str, Mapping[str, Any]] = {}
     for operation, model in answers:
         with suppress(InvalidError):
@@ -36,11 +39,12 @@ def examples_of(
 
 
 def example_of(model: type[Model]) -> Mapping[str, Any]:
-    """Return JSON that the model allows: its fields without a default.
+    """Make an example that the model allows, as JSON. Fields with a default are left out.
 
-    A field's own example comes first (`Field(examples=["B-AB 123"])`); of a text about which
-    nothing is said, each call has its own (`REFERENCE`). Raises `InvalidError` with the fields for
-    which that finds nothing.
+    A field's own example comes first (`Field(examples=["B-AB 123"])`). A text without one is
+    `REFERENCE`, which differs in each call.
+
+    Raises `InvalidError` with the fields for which no example was found.
     """
     try:
         schema = model.model_json_schema(by_alias=True)
@@ -54,7 +58,7 @@ def example_of(model: type[Model]) -> Mapping[str, Any]:
 
 
 def _value(schema: Schema, named: Mapping[str, Schema]) -> Any:
-    """Return a value for a JSON schema, as pydantic writes it."""
+    """Make a value for a JSON schema that pydantic wrote."""
     if "$ref" in schema:
         return _value(named[schema["$ref"].rpartition("/")[2]], named)
     for given in ("examples", "enum"):

@@ -1,4 +1,4 @@
-"""External events: what a workflow waits for, as its author declares it."""
+"""External events: the steps of a workflow that wait for a person or another service."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from engine.workflow.services import Agent, Operation
 
 
 class ExternalParty(Agent, capability=EXTERNAL_PARTY):
-    """Stands for the sender of external events; no agent of an application is one."""
+    """Stands for the sender of external events. An application has no agent of this class."""
 
 
 class WaitOptions(TypedDict, total=False):
-    """The rules of a step that an external event completes; what is left out has its default."""
+    """The options of `Workflow.wait_for` besides its named arguments. Each has a default."""
 
     condition: Callable[..., bool]
     start_at: Callable[..., datetime | None]
@@ -35,19 +35,22 @@ class WaitOptions(TypedDict, total=False):
 
 
 def operation_of(event: type[Model]) -> Operation[Any, Any]:
-    """Return the operation of such a step: any question, and an event of this model."""
+    """Make the operation of a step that waits: any question, and an event of this model."""
     operation: Operation[Any, Any] = Operation(Model, event, name=ANSWER)
     operation.service = ExternalParty
     return operation
 
 
 def fields_of(event: type[Model]) -> Mapping[str, Any]:
-    """Return the fields of a definition by which an event of this model completes the step."""
+    """Return the fields of the step's definition that follow from the model of its event."""
     return {"kind": StepKind.EXTERNAL, "read_answer": reader(event)}
 
 
 def reader(model: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-    """Return the check of an event of this model, which raises `InvalidError`."""
+    """Make the function that checks an event.
+
+    The function raises `InvalidError` if the event is invalid.
+    """
 
     def read(content: Mapping[str, Any]) -> Mapping[str, Any]:
         event = decode(model, exact_json.write(content))
@@ -57,24 +60,27 @@ def reader(model: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any
 
 
 def _as_it_came(event: Model, content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the event as it is kept: its numbers are those that came, also in a float field."""
+    """Return the event as it is kept.
+
+    Numbers keep all the digits that came, even in a float field.
+    """
     kept: Mapping[str, Any] = exact_json.with_exact(as_json(event), content)
     return kept
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCallback:
-    """Checks what a service sends to its callback address; it may have further fields."""
+    """Checks the content that a service sends to its callback URL. Unknown fields are allowed."""
 
     model: type[Model]
 
     def __call__(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the answer as it is kept; raises `InvalidError` with every fault."""
+        """Return the answer as it is kept. Raises `InvalidError` with all faults."""
         return _as_it_came(recorded(self.model, content), content)
 
 
 def marked_in(answer: type[Model]) -> Mapping[str, Any]:
-    """Return the fields of a definition that name the personal data in an answer of this model."""
+    """Return the fields of a step's definition that name the personal data in its answer."""
     marks = {
         field.alias or name: mark
         for name, field in answer.model_fields.items()
@@ -87,7 +93,7 @@ def marked_in(answer: type[Model]) -> Mapping[str, Any]:
 
 
 def faults_of(answer: type[Model]) -> Iterator[Fault]:
-    """Yield the marks in an answer that would do nothing: nobody would find them."""
+    """Yield a fault for each mark in an answer that would have no effect."""
     for name, field in answer.model_fields.items():
         inner = models_in(field.annotation)
         if not mark_of(field) and any(map(_has_marks, inner)):
@@ -105,7 +111,7 @@ def _has_keys(model: type[Any]) -> bool:
 
 
 def _any_field(model: type[Any], is_one: Callable[[FieldInfo], bool]) -> bool:
-    """Whether a field of the model, or of a model within it, is such a one."""
+    """Whether the condition holds for any field of the model or of the models inside it."""
     seen, left = set[type[Any]](), [model]
     while left:
         fields = (current := left.pop()).model_fields.values()

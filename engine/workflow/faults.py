@@ -1,4 +1,4 @@
-"""What is wrong with a workflow as it is written, with the file and line of each fault."""
+"""Finds the faults of a workflow as its author wrote it, each with its file and line."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ Parameter = inspect.Parameter
 
 
 def faults_of(workflow: Workflow) -> Iterator[Fault]:
-    """Yield every fault that the compiled definition would not show."""
+    """Yield the faults that cannot be found in the compiled definition."""
     payload = f"payload {workflow.payload.__name__}"
     yield from (fault.within(payload) for fault in _of_payload(workflow.payload))
     yield from (fault.within(workflow.place) for fault in workflow.faults)
@@ -35,7 +35,7 @@ def faults_of(workflow: Workflow) -> Iterator[Fault]:
 
 
 def _of_undoing(workflow: Workflow, step: Step) -> Iterator[Fault]:
-    """Yield a policy that undoes nothing, and an undo that no order comes to (UND-6)."""
+    """Yield a fault for a policy with nothing to undo, and for an undo never reached (UND-6)."""
     if step.rules.get("on_failure") is OnFailure.UNDO and not any(
         written.undo for written in workflow.steps
     ):
@@ -60,7 +60,7 @@ def _of_payload(payload: type[Model]) -> Iterator[Fault]:
 
 
 def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[Fault]:
-    """Yield the fields whose marks nobody would find, and those that a float would round."""
+    """Yield a fault for each mark without an effect, and for each float that holds money."""
     if model in seen:
         return
     seen.add(model)
@@ -79,14 +79,14 @@ def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[Fault]:
 
 
 MONEY = {"cost", "costs", "fare", "fee", "fees", "price", "salary"}
-"""The last words of names by which a field holds money."""
+"""A field whose name ends with one of these words holds money."""
 
 
 PERHAPS_MONEY = {"amount", "sum", "total", "value"}
 
 
 def _is_money(name: str, model: type[Any]) -> bool:
-    """Whether a field of this name holds money: also an `amount` beside a `currency`."""
+    """Whether a field of this name holds money. An `amount` beside a `currency` does, too."""
     word = name.rpartition("_")[2]
     return word in MONEY or (word in PERHAPS_MONEY and "currency" in model.model_fields)
 
@@ -127,7 +127,7 @@ def _of_step(workflow: Workflow, step: Step) -> Iterator[Fault]:
 
 
 RESULT = "result"
-"""The field of an undo's request that holds the kept answer of its step (UND-3)."""
+"""The field of an undo's request that holds the recorded answer of its step (UND-3)."""
 
 
 def _of_undo(
@@ -143,13 +143,13 @@ def _of_undo(
 
 
 def _of_answer(step: Step) -> Iterator[Fault]:
-    """Yield the faults of what a service, or somebody outside, answers."""
+    """Yield the faults of the model of a step's answer."""
     faults = external_events.faults_of(step.operation.response)
     yield from (fault.within("answer") for fault in faults)
 
 
 def _of_function(workflow: Workflow, step: Step, function: Callable[..., Any]) -> Iterator[Fault]:
-    """Yield what is wrong with a function, but for what it returns."""
+    """Yield the faults of a function, except those of its return type."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         yield Fault(FaultCode.NOT_PLAIN_FUNCTION)
     for parameter in signature_of(function).parameters.values():
@@ -158,13 +158,13 @@ def _of_function(workflow: Workflow, step: Step, function: Callable[..., Any]) -
 
 
 CONDITION_RETURNS = {"condition": bool, "start_at": datetime}
-"""What the functions that are evaluated for a step return, by field."""
+"""The return types of the functions that decide whether and when a step starts, by option."""
 
 
 def _of_condition(
     workflow: Workflow, step: Step, name: str, function: Callable[..., Any]
 ) -> Iterator[Fault]:
-    """Yield the faults of a condition or of the function of a start time."""
+    """Yield the faults of a `condition` or `start_at` function."""
     yield from _of_function(workflow, step, function)
     expected, returned = CONDITION_RETURNS[name], signature_of(function).return_annotation
     if kind_of(returned)[0] is not expected:
@@ -213,7 +213,7 @@ def _of_operation(operation: Operation[Any, Any], signature: inspect.Signature) 
 
 
 def _of_example(operation: Operation[Any, Any]) -> Iterator[Fault]:
-    """Yield the fields of an answer of which a simulated service has no example."""
+    """Yield the fields of an answer for which a simulated service has no example."""
     try:
         example_of(operation.response)
     except InvalidError as error:
@@ -227,11 +227,11 @@ def _of_example(operation: Operation[Any, Any]) -> Iterator[Fault]:
 
 
 OF_EVERY_CALL = ("orderId", "step", "key")
-"""The fields that every path can have."""
+"""The fields that every path can use."""
 
 
 def _of_path(operation: Operation[Any, Any], result: type[Model] | None) -> Iterator[Fault]:
-    """Yield the fields of a path that its request lacks; that of an undo has a `result`."""
+    """Yield the fields of a path that the request lacks. Paths of an undo can use `result`, too."""
     for field in operation.route.fields:
         first, *more = field.split(".")
         if result is not None and first == "result":
@@ -245,7 +245,7 @@ def _of_path(operation: Operation[Any, Any], result: type[Model] | None) -> Iter
 
 
 def _has(model: type[Any], names: Sequence[str]) -> bool:
-    """Whether the model has a field of this name, in the models within it."""
+    """Whether the model has the nested field with this path of names."""
     if not names:
         return False
     for name, field in model.model_fields.items():

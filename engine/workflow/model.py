@@ -1,4 +1,4 @@
-"""Models of what is sent, and the marks of their fields: personal data, and keys."""
+"""The base of all models that are sent, and the marks for personal data and keys."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,14 @@ from engine.domain.submitted_order import ERASED
 
 
 class Model(BaseModel):
-    """Base of payloads, requests and answers: camelCase on the wire, nothing undeclared."""
+    """Base of payloads, requests and answers.
+
+    JSON names are in camelCase. Fields that the model does not declare are refused.
+
+        class Rental(Model):
+            car: Text
+            email: Owner[Text]
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -36,15 +43,14 @@ class Model(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PersonalData:
-    """Marks a field as personal data; in a recorded value it may be erased by now."""
+    """Marks a field as personal data. In a recorded value, the data may already be erased."""
 
     owns: bool = False
-    """Whether the value tells whose the order is."""
+    """Whether the value identifies the customer of the order."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Let `ERASED` stand for any recorded value, whatever the type asks for."""
         schema = handler(source)
         is_text = schema["type"] == "str"
 
@@ -53,6 +59,7 @@ class PersonalData:
             return SchemaValidator(schema, core_schema.CoreConfig(strict=True))
 
         def read(value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+            # Whatever the type of the field, `ERASED` may stand in its place.
             if info.context is RECORDED and value in (ERASED, [ERASED]):
                 return value
             if is_text or info.mode != "json":
@@ -65,28 +72,34 @@ class PersonalData:
 
 @dataclass(frozen=True, slots=True)
 class KeyMark:
-    """Marks a field by whose value the business names an order."""
+    """Marks a field as a business key, by which operators find an order."""
 
 
 RECORDED = object()
-"""The context in which a recorded value is read, and not one that somebody sends."""
+"""The validation context for recorded values. Values that somebody sends are read without it."""
 
 T = TypeVar("T")
 Personal = Annotated[T, PersonalData()]
-"""Personal data: shown to an operator who says why, in no log or history, and erased on demand."""
+"""Personal data. It is in no log and no history, and is erased on demand. Operators see it after
+giving a reason."""
 Owner = Annotated[T, PersonalData(owns=True)]
-"""Personal data by which an operator finds a person's orders, such as an email address."""
+"""Personal data by which operators find a person's orders, such as an email address."""
 Key = Annotated[T, KeyMark()]
-"""A text or number by which operators find the order, such as a claim number: never personal."""
+"""A business key: a text or number by which operators find the order, such as a claim number.
+
+A key must not be personal data.
+"""
 
 M = TypeVar("M", bound=Model)
 
 
 def recorded(model: type[M], value: Any) -> M:
-    """Return a recorded value; raises `InvalidError` with every fault.
+    """Read a recorded value as a model.
 
-    Fields that the model does not know are ignored: it may have had them when the order came.
-    Personal fields may be the text `ERASED`.
+    Personal fields may hold the text `ERASED`. Unknown fields are ignored, since the model may have
+    had them when the order was placed.
+
+    Raises `InvalidError` with all faults.
     """
     try:
         return read_as(model, value, extra="ignore", context=RECORDED)

@@ -1,4 +1,4 @@
-"""Money in payloads, requests and answers: exact, and with the decimals of its currency."""
+"""Exact amounts of money for payloads, requests and answers."""
 
 import json
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -14,18 +14,23 @@ TABLE = json.loads(Path(__file__).with_name("currencies.json").read_text("utf-8"
 DECIMALS: dict[str, int] = {
     code: int(decimals) for decimals, codes in TABLE["decimals"].items() for code in codes.split()
 }
-"""The decimals of each currency.
+"""The number of decimals of each currency, by its ISO 4217 code.
 
-A code stays when ISO withdraws it, since old orders have it. We keep our own table, because
+Codes that ISO has withdrawn stay, because old orders use them. We keep our own table, because
 libraries differ: some give the decimals that people use in practice, and others drop old codes.
 """
 
 
 class Money(Model):
-    """An amount of money, such as 14.00 EUR. It may have fewer decimals than its currency."""
+    """An amount of money, such as 14.00 EUR.
+
+    The amount may have fewer decimals than its currency.
+
+        Money.of(Decimal("14"), "EUR").amount  # "14.00"
+    """
 
     amount: Annotated[str, Field(pattern=r"^-?[0-9]{1,15}(\.[0-9]{1,4})?$", examples=["14.00"])]
-    """A text, since a JSON number passes through floats in many programs."""
+    """The amount as text, because many programs read JSON numbers as floats."""
     currency: Annotated[
         str,
         Field(pattern=r"^[A-Z]{3}$", examples=["EUR"], json_schema_extra={"enum": [*DECIMALS]}),
@@ -43,15 +48,15 @@ class Money(Model):
 
     @property
     def value(self) -> Decimal:
-        """The amount to calculate with."""
+        """The amount as a Decimal, for calculations."""
         return Decimal(self.amount)
 
     @classmethod
     def of(cls, value: Decimal, currency: str) -> Self:
-        """Return the amount with all decimals of its currency.
+        """Make an amount with all decimals of its currency.
 
-        Raises ValueError if it has more, since the caller decides how to round, and for an unknown
-        currency.
+        Raises ValueError for an unknown currency, and if the value has more decimals than the
+        currency: the caller decides how to round.
         """
         decimals = DECIMALS.get(currency, 0)
         try:
@@ -62,4 +67,4 @@ class Money(Model):
 
 
 NEVER_ROUNDED = Context(prec=40, traps=[Inexact, InvalidOperation])
-"""For amounts of up to 15 digits and four decimals."""
+"""Enough precision for 15 digits and four decimals."""

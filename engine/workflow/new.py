@@ -17,12 +17,12 @@ IMPORT = re.compile(r"^from [\w.]+ import .*\n", re.MULTILINE)
 
 
 class NewBusinessError(StartUpError):
-    """A business of this name cannot be made; `faults` lists all reasons."""
+    """A business of this name cannot be made. `faults` lists all reasons."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """The names of a new business: of its workflow, its package and its constant."""
+    """The names of a new business: its workflow, package and constant."""
 
     workflow: str
 
@@ -33,24 +33,24 @@ class Names:
 
     @property
     def constant(self) -> str:
-        """The name in its module, such as `CAR_RENTAL`."""
+        """The constant in its module, such as `CAR_RENTAL`."""
         return self.package.upper()
 
     @property
     def business(self) -> str:
-        """The name by which commands know it, such as `car_rental.business:CAR_RENTAL`."""
+        """The name for commands, such as `car_rental.business:CAR_RENTAL`."""
         return f"{self.package}.business:{self.constant}"
 
     @property
     def test(self) -> str:
-        """The file of its first test."""
+        """The path of its first test."""
         return f"tests/unit/test_{self.package}.py"
 
 
 def create(name: str, root: Path = ROOT) -> Names:
-    """Write the files of a new business.
+    """Write the files of a new business under `root`.
 
-    Raises `NewBusinessError` with every fault of the name, and then has written nothing.
+    Raises `NewBusinessError` with all faults of the name. Then no file was written.
     """
     names = Names(workflow=name)
     if faults := list(_faults(names, root)):
@@ -62,7 +62,7 @@ def create(name: str, root: Path = ROOT) -> Names:
 
 
 def sample() -> str:
-    """Return a payload to begin with, as JSON."""
+    """Return a sample payload as JSON."""
     customer = {"name": "Ada", "email": "ada@example.com"}
     return json.dumps({"customer": customer, "item": "a bicycle"})
 
@@ -81,7 +81,6 @@ def _faults(names: Names, root: Path) -> Iterator[Fault]:
 
 
 def _texts(names: Names) -> Mapping[str, str]:
-    """Return the text of each file, by its place."""
     files = sorted((ROOT / FROM).glob("*.py"))
     texts = {f"{names.package}/{path.name}": _renamed(path.read_text(), names) for path in files}
     texts[f"{names.package}/__init__.py"] = f'"""The business of {names.workflow}."""\n'
@@ -89,7 +88,7 @@ def _texts(names: Names) -> Mapping[str, str]:
 
 
 def _renamed(text: str, names: Names) -> str:
-    """Return a text of the example's under the new names, its imports in order again."""
+    """Replace the example's names by the new ones, and sort the imports again."""
     text = text.replace(FROM.replace("/", "."), names.package)
     text = text.replace('Workflow("start"', f'Workflow("{names.workflow}"')
     text = re.sub(r"\bSTART\b", names.constant, text)

@@ -1,4 +1,4 @@
-"""The options of a step, a workflow or an agent: which of those given can be used, and why not."""
+"""Checks the options of a step, a workflow or an agent."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -25,7 +25,7 @@ KINDS: Mapping[str, Any] = {
     "after": Sequence,
     "undo_needs": Sequence,
 }
-"""What each option takes; each may also be None."""
+"""The type of each option. Every option may also be None."""
 
 
 def usable(given: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
@@ -34,7 +34,7 @@ def usable(given: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
 
 
 def faults_of(given: Mapping[str, Any], known: Sequence[str]) -> Iterator[Fault]:
-    """Yield the faults of options: there is none of that name, or its value is of another type."""
+    """Yield a fault for each option that is unknown or has a value of the wrong type."""
     for name, value in given.items():
         yield from _of_one(name, value, known)
 
@@ -54,13 +54,13 @@ def of_type(name: str, value: Any, kind: Any) -> Iterator[Fault]:
 
 
 def _is_one(value: Any, kind: Any) -> bool:
-    """Whether the value is of this type: true is no number, and a text is no list."""
+    """Whether the value is of this type. A boolean is not a number, and a text is not a list."""
     if kind is Sequence:
         return isinstance(value, Sequence) and not isinstance(value, str)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def _name_of(kind: Any) -> str:
-    """Return the word for a type that authors use."""
+    """Return the name of a type, in the words that authors use."""
     words: Mapping[Any, str] = {Sequence: "list", Callable: "function"}
     return words.get(kind) or " or ".join(one.__name__ for one in get_args(kind) or [kind])

@@ -1,4 +1,4 @@
-"""The payload of an order by its model: what is checked, erased, personal, and a key."""
+"""Checks and erases the payload of an order by its model, and finds its personal data and keys."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,14 @@ from engine.domain.submitted_order import ERASED
 from engine.workflow.model import KeyMark, M, PersonalData, T
 
 Check = Callable[[M], None]
-"""Checks what types cannot say; raises `InvalidError`, or `UnknownNameError` (FLT-12)."""
+"""Checks what types cannot express. Raises `InvalidError`, or `UnknownNameError` (FLT-12)."""
 
 
 def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
-    """Return the engine's functions on a payload of this model."""
+    """Make the payload functions of the engine for a model.
+
+    `check` gets each new payload after its model has accepted it.
+    """
 
     def checked(payload: Mapping[str, Any]) -> None:
         try:
@@ -46,11 +49,11 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
 
 
 Models = Sequence[type[BaseModel]]
-"""The models that a value may be of; their fields count together."""
+"""The models that a value may have. A field counts if any of them declares it."""
 
 
 def _marked(models: Models, value: Any) -> Iterator[tuple[PersonalData, Any]]:
-    """Yield each marked value of a payload, whatever else is wrong with the payload."""
+    """Yield each marked value of a payload with its mark, even if the payload is invalid."""
     for place in _places(models, value):
         if place.mark:
             yield place.mark, value[place.name]
@@ -60,7 +63,7 @@ def _marked(models: Models, value: Any) -> Iterator[tuple[PersonalData, Any]]:
 
 
 def _keys(models: Models, value: Any) -> Iterator[str]:
-    """Yield the values by which the business names the order, whatever else is wrong with it."""
+    """Yield the values of business keys, even if the payload is otherwise invalid."""
     for place in _places(models, value):
         if place.is_key:
             yield from texts_in(value[place.name])
@@ -70,14 +73,12 @@ def _keys(models: Models, value: Any) -> Iterator[str]:
 
 
 def _erased(models: Models, value: Any) -> Any:
-    """Return the value without what is marked, and without fields that no model knows.
-
-    These may be personal, for all that is known: they were in the payload of another version.
-    """
+    """Return the value without personal data and without fields that no model knows."""
     if isinstance(value, list):
         return [_erased(models, part) for part in value]
     if not isinstance(value, Mapping):
         return _blank(value)
+    # A field that no model knows may be personal: it was in the payload of another version.
     erased = {name: _blank(member) for name, member in value.items()}
     for place in _places(models, value):
         name, inner = place.name, place.models
@@ -88,18 +89,18 @@ def _erased(models: Models, value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Place:
-    """A field as a payload has it."""
+    """A field of a payload."""
 
     name: str
-    """Its name on the wire."""
+    """The field's name in JSON."""
     mark: PersonalData | None
     is_key: bool
     models: Models
-    """The models that its value may be of."""
+    """The models that the field's value may have."""
 
 
 def _places(models: Models, value: Any) -> Iterator[_Place]:
-    """Yield the fields of the models that are in the value."""
+    """Yield the declared fields that are present in the value."""
     if not isinstance(value, Mapping):
         return
     for model in models:
@@ -110,7 +111,7 @@ def _places(models: Models, value: Any) -> Iterator[_Place]:
 
 @cache
 def _places_of(model: type[BaseModel]) -> Sequence[_Place]:
-    """Return the fields of a model; kept, since each payload asks for them several times."""
+    # Cached, because each payload needs the list several times.
     return [
         _Place(
             name=field.alias or name,
@@ -123,12 +124,11 @@ def _places_of(model: type[BaseModel]) -> Sequence[_Place]:
 
 
 def mark_of(field: FieldInfo) -> PersonalData | None:
-    """Return the mark of a field, also of a part of a union: `Personal[str] | None`."""
+    """Return the mark of a field, even if it is on a part of a union: `Personal[str] | None`."""
     return next(_marks(PersonalData, (*field.metadata, field.annotation)), None)
 
 
 def is_key(field: FieldInfo) -> bool:
-    """Whether the business names orders by this field."""
     return any(_marks(KeyMark, (*field.metadata, field.annotation)))
 
 
@@ -148,7 +148,7 @@ def models_in(annotation: Any) -> Models:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield the parts of a list, also of lists within it; anything else is its own only part."""
+    """Yield the items of a list, and of the lists inside it. Any other value is yielded itself."""
     if not isinstance(value, list):
         yield value
         return
@@ -157,7 +157,10 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _blank(value: Any) -> Any:
-    """Return a value of the same shape with nothing in it; of a list, one part stays."""
+    """Return a value of the same shape without its contents.
+
+    A list that is not empty keeps one item.
+    """
     if isinstance(value, Mapping):
         return {name: _blank(member) for name, member in value.items()}
     if isinstance(value, list):

@@ -22,15 +22,18 @@ ResponseT_co = TypeVar("ResponseT_co", bound=Model, covariant=True)
 
 
 class Nothing(Model):
-    """The response of an operation of which nothing is kept."""
+    """The response of an operation whose answer is not kept."""
 
 
 class Operation(Generic[RequestT_contra, ResponseT_co]):
-    """An operation of a service: its request, and what is kept of its response.
+    """An operation of a service, with the models of its request and its response.
 
-    An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
-    It is called by `POST /<name>`, unless it has a method or a path, as a service that is not built
-    for this app has them.
+    An operation is an attribute of a class of agents, which gives it its name: `book_car` is sent
+    as `book-car`. It is called by `POST /<name>`, unless `method` or `path` say otherwise.
+
+        class Cars(Agent):
+            book_car = Operation(CarRequest, CarBooking)
+            find = Operation(FindRequest, Car, method="GET", path="/cars/{model}")
     """
 
     @overload
@@ -67,15 +70,15 @@ class Operation(Generic[RequestT_contra, ResponseT_co]):
         self.response = response
         self.name = name or ""
         self.route = OperationRoute(method=method, path=path)
-        """Where it is called."""
+        """The method and path of the call."""
         if self.route != OperationRoute() and response is Nothing:
             self.route = replace(self.route, answer_may_be_empty=True)
         self.service: type[Agent] | None = None
-        """The class whose attribute it is; None for one that is declared elsewhere."""
+        """The class that declares the operation. None for an operation that belongs to no class."""
 
     @property
     def capability(self) -> str:
-        """The capability that a step of this operation needs."""
+        """The capability that a step with this operation needs."""
         return self.service.capability if self.service else ""
 
     def __set_name__(self, owner: "type[Agent]", name: str) -> None:
@@ -101,25 +104,28 @@ KINDS: Mapping[str, Any] = {
     "auth": Auth,
     "reads": Sequence,
 }
-"""What each field of an agent takes."""
+"""The type of each field of an agent."""
 KINDS_WITHIN: Mapping[str, type] = {"refusals": int, "headers": str, "reads": str}
-"""What each list and mapping of an agent has within it."""
+"""The type of the items in each list or mapping of an agent."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """Base of the services: a class names a capability and its operations, an instance an agent.
+    """Base of the services.
 
-    Two instances of one class are two agents that offer the same. The fields are those of
+    A subclass names a capability and its operations, and an instance is an agent. Two instances of
+    one class are two agents with the same capability. All fields are explained in
     `engine.declarations.business.AgentDefinition`.
+
+        cars = Cars("cars", refusal="no car is free")
     """
 
     name: str
     _: KW_ONLY
     address: str | None = None
-    """The setting with the address of its service; None for its name and `_URL`.
+    """The setting with the address of the service. By default it is the agent's name and `_URL`.
 
-    A service all of whose operations are functions has no address.
+    A service has no address if all of its operations are activities.
     """
     optional: bool = False
     calls_in_flight: int = 100
@@ -131,16 +137,17 @@ class Agent:
     keys_last: timedelta | None = None
     refusal: str = "refused"
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Headers of every call, without secrets."""
+    """Headers for every call. They must not contain secrets."""
     key_header: str = "Idempotency-Key"
     body: Body = Body.ENVELOPE
     auth: Auth | None = None
     reads: tuple[str, ...] = ()
-    """The settings that its functions read, which find them in their call."""
+    """The settings that the agent's activities read, through their call."""
     functions: list[Activity] = field(default_factory=list, init=False, repr=False, compare=False)
-    """Its operations that are functions: `activity` adds each."""
+    """The agent's activities, added by `activity`."""
     capability: ClassVar[str] = ""
-    """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
+    """The capability of the agent: the dashed name of its class, such as `car-rental` for
+    `CarRental`."""
 
     def __init_subclass__(cls, *, capability: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -153,9 +160,13 @@ class Agent:
     def activity(
         self, operation: Operation[RequestT, ResponseT]
     ) -> ActivityDecorator[RequestT, ResponseT]:
-        """Run the operation as the decorated function, and not over HTTP.
+        """Run the operation as the decorated function instead of a call over HTTP.
 
-        A plain function runs in a thread; an async one on the event loop, which it may not hold.
+        A plain function runs in a thread. An async function runs on the event loop, and must not
+        block it.
+
+            @cars.activity(Cars.book_car)
+            async def book(call: Call, request: CarRequest) -> CarBooking: ...
         """
 
         def add(work: Any) -> Any:
@@ -167,10 +178,10 @@ class Agent:
         return add
 
     def declaration(self) -> business.AgentDefinition:
-        """Return the agent as the engine knows it.
+        """Return the agent in the form that the engine runs.
 
-        Raises `DeclarationError` for values of a wrong type, for impossible refusals, and for an
-        operation with two routes.
+        Raises `DeclarationError` for a value of the wrong type, for a status that cannot be a
+        refusal, and for an operation with two routes.
         """
         if faults := [fault.within(f"agent {self.name}") for fault in self._wrong_types()]:
             raise DeclarationError(faults)
@@ -197,7 +208,7 @@ class Agent:
         )
 
     def _wrong_types(self) -> Iterator[Fault]:
-        """Yield a fault for each field whose value, or a part of it, is of another type."""
+        """Yield a fault for each field whose value, or an item of it, has the wrong type."""
         for name, kind in KINDS.items():
             value = getattr(self, name)
             wrong = list(options.of_type(name, value, kind))
@@ -219,7 +230,7 @@ class Agent:
         )
 
     def _routes(self) -> Mapping[str, OperationRoute]:
-        """Return where operations are called that have a method or a path of their own."""
+        """Return the routes of operations that declare their own method or path."""
         routes: dict[str, OperationRoute] = {}
         for operation in self.operations().values():
             if routes.setdefault(operation.name, operation.route) != operation.route:
@@ -229,7 +240,6 @@ class Agent:
 
     @classmethod
     def operations(cls) -> Mapping[str, Operation[Any, Any]]:
-        """Return the operations of the service, by their attributes."""
         attributes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             attributes |= vars(base)
@@ -237,10 +247,9 @@ class Agent:
 
 
 def declarations(agents: Sequence[Agent]) -> Sequence[business.AgentDefinition]:
-    """Return the agents as the engine knows them."""
     return [agent.declaration() for agent in agents]
 
 
 def dashed(name: str) -> str:
-    """Return a name of Python's as it is in messages and rows: `BookCar`, `book_car`: book-car."""
+    """Return the name as messages and rows have it: `BookCar` and `book_car` become `book-car`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()

@@ -1,7 +1,8 @@
-"""A workflow written as functions, each of which makes the request of one step.
+"""Workflows written as functions, each of which makes the request of one step.
 
-A parameter named like a step above is the answer of that step, so what a step uses, and what it
-comes after, follows from its signature. Nothing is replayed: the functions compile to definitions.
+A parameter with the name of an earlier step takes the answer of that step. So the signature of a
+function says which answers the step uses and which steps come before it. The functions are compiled
+to definitions. They are not replayed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ from engine.workflow.written import Ask, Make, Step
 
 
 class StepOptions(TypedDict, total=False):
-    """The rules of a step, as its definition has them; what is left out has its default."""
+    """The options of a step besides the named arguments of `Workflow.step`. Each has a default."""
 
     condition: Callable[..., bool]
     start_at: Callable[..., datetime | None]
@@ -45,7 +46,7 @@ class StepOptions(TypedDict, total=False):
 
 
 class DeadlineOptions(TypedDict, total=False):
-    """The deadline of a workflow's orders; without `within` there is none (SCH-17)."""
+    """The deadline of a workflow's orders. Without `within` they have none (SCH-17)."""
 
     within: timedelta
     when_late: WhenLate
@@ -56,15 +57,18 @@ STEP_OPTIONS = (*StepOptions.__annotations__, "after", "undo_needs")
 WAIT_OPTIONS = (*WaitOptions.__annotations__, "within", "attempts", "after")
 DEADLINE_OPTIONS = tuple(DeadlineOptions.__annotations__)
 DEFINED_AS = {"within": "timeout", "attempts": "threshold"}
-"""The fields of a definition that an option of another name gives."""
+"""The fields of a step's definition that have another name as an option."""
 
 
 class Workflow:
-    """One version of a workflow; orders in flight finish on the version they started with.
+    """One version of a workflow. Orders in flight finish on the version with which they started.
 
-    Without an endpoint, orders come over the queue `order-submissions` alone. All versions of a
-    workflow share the endpoint of the latest one. An order has to be over `within` that time from
-    its placement, or from its `notBefore`; `when_late` says what follows if it is not (SCH-17).
+    Without an endpoint, orders come only over the queue `order-submissions`. All versions of a
+    workflow share the endpoint of the latest one. `within` is the time from the order's placement,
+    or from its `notBefore`, to its deadline. `when_late` says what happens to an order that is late
+    (SCH-17).
+
+        rental = Workflow("rental", Rental, version=2, within=timedelta(days=2))
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Workflow:
 
     @property
     def place(self) -> str:
-        """The place of its faults."""
+        """The name and version, as the place of a fault."""
         return f"{self.name} version {self.version}"
 
     def step(
@@ -97,10 +101,19 @@ class Workflow:
     ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as the next step.
 
-        The undo is requested with the same content and the step's own answer, of which `undo_needs`
-        names the fields that it cannot do without. `condition` returns whether the step is needed,
-        and `start_at` the time before which it does not start. Their parameters are like those of
-        the decorated function. The rules are fields of `StepDefinition`.
+        Its docstring is the title that operators read. `undo` is the operation that reverses the
+        step. It is requested with the same content and with the answer of the step. `undo_needs`
+        names the fields of the answer without which the undo cannot work. `after` names steps that
+        come before this one although it does not use their answers.
+
+        `condition` decides whether the step runs, and `start_at` gives the time before which it
+        does not start. Both are functions with parameters like those of the decorated function. The
+        other options are explained in `StepDefinition`. `application` reports faults in all of
+        these.
+
+            @rental.step(cars.book_car, undo=cars.cancel_car, on_failure=UNDO)
+            def book_car(rental: Rental) -> CarRequest:
+                return CarRequest(car=rental.car)
         """
         given: dict[str, Any] = {**rules, "after": after, "undo_needs": undo_needs}
         return self._written(operation, given, STEP_OPTIONS, undo=undo)
@@ -116,9 +129,13 @@ class Workflow:
     ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as a step that an external event completes.
 
-        The function makes the question, and `event` is the model of the event, which a person or a
-        service sends. If none comes `within` that time, the question is sent again, in all
-        `attempts` times. Then the step has failed.
+        The function makes the question. `event` is the model of the event that a person or a
+        service sends. If no event comes `within` this time, the question is sent again, up to
+        `attempts` times in all. Then the step has failed.
+
+            @rental.wait_for(Approval, within=timedelta(days=1), attempts=3)
+            def approve(rental: Rental) -> ApprovalQuestion:
+                return ApprovalQuestion(car=rental.car)
         """
         given = {**rules, "within": within, "attempts": attempts, "after": after}
         fields = {"timeout": timedelta(days=1), **fields_of(event)}  # within, where it is usable
@@ -133,9 +150,10 @@ class Workflow:
         undo: Operation[Ask, Any] | None = None,
         fields: Mapping[str, Any] = MappingProxyType({}),
     ) -> Callable[[Make[Ask]], Make[Ask]]:
-        """Return the decorator that adds a function as a step with the options that it can have.
+        """Make the decorator that adds a function as a step.
 
-        `fields` are those of its definition that follow from what the step is.
+        Options that cannot be used become faults. `fields` are the fields of the definition that
+        follow from the kind of the step.
         """
         usable = options.usable(given, known)
         conditions = {name: usable[name] for name in CONDITIONS if usable.get(name)}
@@ -162,7 +180,7 @@ class Workflow:
         return written
 
     def taken(self, step: Step, function: Callable[..., Any]) -> Mapping[str, Step]:
-        """Return the steps above whose answers a function of the step takes, by parameter."""
+        """Return the earlier steps whose answers this function of the step takes, by parameter."""
         above = {earlier.make.__name__: earlier for earlier in self.above(step)}
         return {
             name: above[name]
@@ -171,7 +189,7 @@ class Workflow:
         }
 
     def uses(self, step: Step) -> Mapping[str, Step]:
-        """Return the steps above whose answers its functions take, by parameter."""
+        """Return the earlier steps whose answers any function of the step takes, by parameter."""
         taken = (self.taken(step, function).items() for function in step.functions)
         return dict(chain.from_iterable(taken))
 
@@ -180,18 +198,21 @@ class Workflow:
         return self.steps[: self.steps.index(step)]
 
     def after(self, step: Step) -> Sequence[Step]:
-        """Return the steps that it comes after, without those that others of them come after."""
+        """Return the steps directly before this one.
+
+        A step that already comes before another one of them is left out.
+        """
         direct = self._named_by(step)
         implied = self._before(direct)
         return [earlier for earlier in direct if earlier.name not in implied]
 
     def _named_by(self, step: Step) -> Sequence[Step]:
-        """Return the steps above whose answers it takes, or which it names as those before it."""
+        """Return the steps that this one names: in parameters, or with `after`."""
         wanted = [*(use.make for use in self.uses(step).values()), *step.after]
         return [earlier for earlier in self.above(step) if earlier.make in wanted]
 
     def _before(self, steps: Sequence[Step]) -> set[str]:
-        """Return the names of the steps that come before one of these, directly or not."""
+        """Return the names of all steps before any of these, directly or indirectly."""
         ends = {step.name for step in steps}
         found: set[str] = set()
         # Each step is above those that come after it, so one pass finds all.
@@ -201,13 +222,13 @@ class Workflow:
         return found
 
     def all_before(self, step: Step) -> Sequence[Step]:
-        """Return the steps that come before it, directly or not."""
+        """Return all steps before this one, directly or indirectly."""
         direct = self._named_by(step)
         names = {earlier.name for earlier in direct} | self._before(direct)
         return [earlier for earlier in self.above(step) if earlier.name in names]
 
     def workflow(self) -> WorkflowDefinition:
-        """Return the workflow as the engine runs it."""
+        """Return the workflow in the form that the engine runs."""
         steps = tuple(self._definition(step) for step in self.steps)
         return WorkflowDefinition(
             name=self.name,
@@ -244,5 +265,5 @@ class Workflow:
         return bind(function, self.payload, answers)
 
     def mermaid(self) -> str:
-        """Return the drawing of the workflow, as text for Mermaid."""
+        """Draw the workflow as text for Mermaid."""
         return mermaid(self.workflow())

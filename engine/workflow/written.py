@@ -1,4 +1,4 @@
-"""One step of a workflow, as its author wrote it: a function, with what is declared beside it."""
+"""A step as its author wrote it: its function, and the options of its decorator."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from engine.workflow.services import Operation, dashed
 
 Ask = TypeVar("Ask", bound=Model)
 Make = Callable[..., Ask]
-"""Makes the request of a step."""
+"""The function that makes the request of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,27 +26,26 @@ class Step:
     operation: Operation[Any, Any]
     undo: Operation[Any, Any] | None
     after: Sequence[Make[Model]]
-    """Steps that it comes after, beside those whose answers its functions take."""
+    """Steps that come before this one although it does not use their answers."""
     rules: Mapping[str, Any]
-    """Further fields of its definition."""
+    """Other fields of the step's definition."""
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """The functions that are evaluated when its turn comes, by the field of its definition."""
+    """The `condition` and `start_at` functions, by option."""
     faults: Sequence[Fault] = ()
-    """What is wrong with its options, which are left out of its rules."""
+    """The faults of the step's options. Options with a fault are not in `rules`."""
 
     @property
     def is_external(self) -> bool:
-        """Whether an event from outside completes the step."""
         return self.rules.get("kind") is StepKind.EXTERNAL
 
     @property
     def may_be_skipped(self) -> bool:
-        """Whether an order may go on without the step, by the workflow's own rules."""
+        """Whether an order may continue without the step, by the rules of the workflow."""
         return self.rules.get("on_failure") is OnFailure.CONTINUE or "condition" in self.conditions
 
     @cached_property
     def name(self) -> str:
-        """The name of the function, such as `check-in` for `check_in`."""
+        """The name of the function with dashes, such as `check-in` for `check_in`."""
         return dashed(self.make.__name__)
 
     @cached_property
@@ -62,11 +61,11 @@ class Step:
 
     @property
     def functions(self) -> Sequence[Callable[..., Any]]:
-        """All of its functions."""
+        """All functions of the step."""
         return [self.make, *self.conditions.values()]
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """The fields of its answer, as they are sent."""
+        """The names of the answer's fields in JSON."""
         model = self.operation.response
         return tuple(field.alias or name for name, field in model.model_fields.items())

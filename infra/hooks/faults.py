@@ -1,6 +1,6 @@
-"""Faults of the hooks: each has a code, a place and facts. Only `text_of` makes words of them.
+"""The faults of the hooks: each has a code, a place and facts. Only `text_of` makes words of them.
 
-The hooks run on whatever Python azd finds: everything here keeps to Python 3.7 and its standard
+The hooks run on whatever Python azd finds, so everything here uses only Python 3.7 and its standard
 library.
 """
 
@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable, Iterable, List, Mapping, NamedTuple
 
 LONGEST = 500
-"""Characters of another program's text that a fault shows."""
+"""The most characters of another program's text that a fault shows."""
 INTERRUPTED = 130
 
 TEMPLATES = {
@@ -120,11 +120,11 @@ TEMPLATES = {
         "Run azd env set OPERATOR_SIGN_IN_CLIENT_ID {client}"
     ),
 }
-"""Text of each code: what is wrong, then what to do. Names in braces are facts."""
+"""The text of each code: what is wrong, then what to do. Names in braces are facts."""
 
 
 class HookFault(NamedTuple):
-    """What keeps a hook from its work."""
+    """A reason why a hook cannot do its work."""
 
     code: str
     place: str
@@ -149,7 +149,7 @@ def text_of(fault: HookFault) -> str:
 
 
 def plain(value: Any) -> str:
-    """Return a value as one short line without control characters, whoever it came from."""
+    """Return a value as one short line without control characters."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(plain, value))
     shown = "".join(character if character.isprintable() else " " for character in str(value))
@@ -162,7 +162,7 @@ def missing(environment: Mapping[str, str], *names: str) -> List[HookFault]:
 
 
 def required(environment: Mapping[str, str], *names: str) -> List[str]:
-    """Return the values of variables; raise `HookError` with a fault for each that is not set."""
+    """Return the values of variables. Raises `HookError` with a fault for each that is not set."""
     faults = missing(environment, *names)
     if faults:
         raise HookError(*faults)
@@ -170,7 +170,7 @@ def required(environment: Mapping[str, str], *names: str) -> List[str]:
 
 
 def number_faults(environment: Mapping[str, str], *names: str) -> List[HookFault]:
-    """Return a fault for each of the variables that is set, but not to digits alone."""
+    """Return a fault for each of the variables whose value is not all digits."""
     given = {name: environment.get(name) or "" for name in names}
     return [
         HookFault("number-invalid", name, {"value": value})
@@ -180,7 +180,7 @@ def number_faults(environment: Mapping[str, str], *names: str) -> List[HookFault
 
 
 def run(heading: str, hook: Callable[[Mapping[str, str]], None]) -> None:
-    """Run a hook and end the process: with 0, or with 1 and the faults on standard error."""
+    """Run a hook and end the process with 0, or with 1 and the faults on standard error."""
     streams: List[Any] = [sys.stdin, sys.stdout, sys.stderr]
     for stream in streams:
         if stream:  # None where it was closed

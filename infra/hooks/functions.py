@@ -1,9 +1,9 @@
-"""Checks whether Azure knows each function that a queue or a timer starts, after a deployment.
+"""Checks after a deployment whether Azure knows each function that a queue or a timer starts.
 
-An app that answers calls may do no work: Azure starts the other functions by a list of its own,
-which deployments to Flex Consumption were seen not to renew (Azure/functions-action issue 373,
-Azure/azure-functions-host issue 10169). So this asks for the list, and has Azure renew it, as
-*Refresh* in the portal does.
+An app that answers calls may still do no work. Azure starts the other functions by its own list,
+which deployments to Flex Consumption sometimes did not renew (Azure/functions-action issue 373,
+Azure/azure-functions-host issue 10169). So this module reads the list, and makes Azure renew it,
+like *Refresh* in the portal.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ OF_EVERY_BUSINESS = (
     "given_up_operator_alerts",
     "given_up_order_submissions",
 )
-"""Those that are there whatever the agents are; a test compares all with the app."""
+"""The functions of every business. A test compares all names with the app."""
 PAUSE_SECONDS = 10
 FINAL = {401, 403, 404}
 """Refusals that do not pass with time."""
 
 
 def check(environment: Mapping[str, str], seconds: int) -> None:
-    """Print what was found; raise `HookError` if a function is missing.
+    """Check the functions, and print the result. Raises `HookError` if a function is missing.
 
-    If nobody may ask, or no list came in all that time, that is printed and is no fault: the app is
-    deployed.
+    If the list may not be read, or did not arrive in time, this is printed and is no fault, because
+    the app is deployed.
     """
     names = set(wanted(environment))
     options = "-g {} -n {}".format(
@@ -67,7 +67,7 @@ def _not_checked(reason: str, options: str) -> None:
 
 
 def wanted(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the functions' names; an agent without the address of its service is not there."""
+    """Yield the functions' names. An agent without the address of its service has none."""
     yield from OF_EVERY_BUSINESS
     content, settings = agents_file(), given(environment)
     if any(queue["name"] == "answers" for queue in content["queues"]):
@@ -81,10 +81,10 @@ def wanted(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _known(environment: Mapping[str, str], names: Set[str], seconds: int) -> Set[str]:
-    """Return the functions that Azure knows, once it knows these or the time is over.
+    """Return the functions that Azure knows, when it knows all of these or the time is over.
 
-    Raises `AzureError` if Azure refuses for good, or has sent no list in all that time, and
-    `HookError` if it cannot be asked.
+    Raises `AzureError` if Azure refuses permanently or has sent no list in time, and `HookError` if
+    Azure cannot be called.
     """
     manager = Manager(environment)
     site = "{}/providers/Microsoft.Web/sites/{}".format(manager.group, environment["APP_NAME"])

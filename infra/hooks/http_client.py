@@ -1,4 +1,4 @@
-"""Sends one HTTP request, with a limit on the whole exchange, and follows no redirect."""
+"""Sends one HTTP request, with a time limit for the whole exchange, and follows no redirect."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from faults import HookError, HookFault
 
 
 class HookAnswer(NamedTuple):
-    """An answer of any status."""
+    """An answer with any status."""
 
     status: int
     body: bytes
 
 
 class NoAnswerError(Exception):
-    """No complete answer came in time."""
+    """No complete answer arrived in time."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Leave the redirect as it is: another page's answer says nothing of this one."""
+        """Do not follow the redirect, because another page's answer says nothing about this one."""
 
 
 def send(request: urllib.request.Request, seconds: float) -> HookAnswer:
-    """Return the answer; raise `NoAnswerError` if it is not complete after so many seconds.
+    """Return the answer. Raises `NoAnswerError` if it is not complete after this many seconds.
 
-    Raises `HookError` if this machine does not trust the server: no later try would change that.
+    Raises `HookError` if this machine does not trust the server, because a retry would not change
+    that.
     """
     # The time-out of a socket begins anew with every byte, so another thread waits for the answer.
     found: queue.Queue[Any] = queue.Queue()

@@ -11,7 +11,7 @@ from http_client import HookAnswer, NoAnswerError, send
 from programs import azd_json
 
 SECONDS = 60
-"""The limit of one call."""
+"""The time limit of a call, in seconds."""
 
 
 class AzureError(Exception):
@@ -20,10 +20,10 @@ class AzureError(Exception):
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(status, reason)
         self.status, self.reason = status, reason
-        """The status is 0 where no complete answer came."""
+        """The status is 0 if no complete answer arrived."""
 
     def fault(self, place: str) -> HookFault:
-        """Return the fault of whatever needed the answer."""
+        """Return the fault of the place that needed the answer."""
         if not self.status:
             return HookFault("azure-silent", place, {"reason": self.reason})
         return HookFault("azure-refused", place, {"status": self.status, "reason": self.reason})
@@ -33,7 +33,7 @@ class Client:
     """One of Azure's APIs."""
 
     def __init__(self, url: str, *scope: str) -> None:
-        """Get a token from azd; raise `HookError` if it has none."""
+        """Get a token from azd. Raises `HookError` if it has none."""
         self.url = url
         found = azd_json("auth", "token", "--no-prompt", *scope)
         if not isinstance(found.get("token"), str):
@@ -41,7 +41,7 @@ class Client:
         self._token = found["token"]
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the answer's JSON, None if it is empty; raise `AzureError`."""
+        """Return the answer's JSON, or None if it is empty. Raises `AzureError`."""
         headers = {
             "Authorization": "Bearer {}".format(self._token),
             "Content-Type": "application/json",
@@ -55,7 +55,7 @@ class Client:
         return _content_of(answer)
 
     def items(self, path: str) -> Iterator[Any]:
-        """Yield what is listed at a path, page by page; raise `AzureError`."""
+        """Yield the items listed at a path, page by page. Raises `AzureError`."""
         while path:
             page = self.call("GET", path)
             found = page.get("value") if isinstance(page, dict) else None
@@ -75,7 +75,7 @@ def _content_of(answer: HookAnswer) -> Any:
 
 
 class Manager(Client):
-    """Resource Manager, as the resource group of this deployment needs it."""
+    """Resource Manager, for the resource group of this deployment."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         names = ("AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP")
@@ -85,7 +85,7 @@ class Manager(Client):
 
 
 class Graph(Client):
-    """Microsoft Graph, which has the tenant's app registrations."""
+    """Microsoft Graph, with the tenant's app registrations."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         (tenant,) = required(environment, "AZURE_TENANT_ID")

@@ -1,6 +1,6 @@
-"""The package that is sent: where it is, and the stamp that says what it was made from.
+"""The package for the deployment: its place, and the stamp that says what it was made from.
 
-engine/runtime/packed.py reads the first line of the stamp on Azure.
+On Azure, engine/runtime/packed.py reads the first line of the stamp.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from programs import ROOT
 
 FOLDER = ROOT / ".python_packages"
 PARTIAL = ROOT / ".python_packages.partial"
-"""Where a package is made. Whatever is there is incomplete."""
+"""The folder in which a package is made. Its content is incomplete."""
 STAMP = "packed-for.txt"
 PLATFORM = "linux x86_64"
 REQUIREMENTS = ROOT / "requirements.txt"
 
 
 class Stamp(NamedTuple):
-    """What a package was made from."""
+    """The origin of a package."""
 
     python: str
     digest: str
     """SHA-256 of requirements.txt."""
 
     def text(self) -> str:
-        """Return the lines of the file."""
+        """Return the lines of the stamp's file."""
         return "{} {}\nsha256 {}\n".format(self.python, PLATFORM, self.digest)
 
 
@@ -38,7 +38,7 @@ def read(text: str) -> Stamp:
 
 
 def digest() -> str:
-    """Return the digest of what requirements.txt says now, whatever ends its lines."""
+    """Return the digest of the present requirements.txt, whatever its line ends."""
     return hashlib.sha256(REQUIREMENTS.read_text(encoding="utf-8").encode()).hexdigest()
 
 

@@ -20,7 +20,7 @@ def variables() -> Dict[str, str]:
 
 
 def app_option(name: str) -> Any:
-    """Return the value of an option of the app; raise `HookError` if there is none."""
+    """Return the value of an option of the app. Raises `HookError` if there is none."""
     try:
         return json.loads((ROOT / APP_OPTIONS).read_text(encoding="utf-8"))[name]
     except (OSError, ValueError, LookupError, TypeError) as error:

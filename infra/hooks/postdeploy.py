@@ -1,7 +1,7 @@
-"""azd runs this after it has deployed, which it calls a success even if no function was found.
+"""Runs after azd has deployed. azd reports success even if Azure found no function.
 
-(Azure/azure-dev, issue 4271.) So the app has to be healthy, and Azure has to know every function
-that it starts.
+(Azure/azure-dev, issue 4271.) So this hook checks that the app is healthy, and that Azure knows
+every function that it has to start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from engine.urls import is_private
 DEFAULT_SECONDS = 600
 PAUSE_SECONDS = 2
 LONGEST_ANSWER, SHORTEST_ANSWER = 60, 5
-"""Limits of one answer, in seconds. POSTDEPLOY_SECONDS may be less than an answer needs."""
+"""The limits of the time for one answer, in seconds.
+
+POSTDEPLOY_SECONDS may be less than an answer needs.
+"""
 QUERY = "union traces, exceptions | order by timestamp desc | take 50"
 
 
@@ -52,9 +55,10 @@ def _environment_faults(environment: Mapping[str, str]) -> List[HookFault]:
 
 
 def wait_until_healthy(environment: Mapping[str, str], seconds: int) -> None:
-    """Return once the app is healthy; raise `HookError` if it is not in so many seconds.
+    """Wait until the app is healthy. Raises `HookError` if it is not in this many seconds.
 
-    Raises it immediately if the certificate is not trusted here: the app may well be healthy.
+    Raises it immediately if the certificate is not trusted here, because the app may well be
+    healthy.
     """
     wait = WaitLimit(seconds)
     while True:

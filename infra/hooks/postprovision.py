@@ -1,8 +1,8 @@
-"""azd runs this after it has provisioned: it makes the budget that mails what a month costs.
+"""Runs after azd has provisioned: makes the budget that sends an email about a month's cost.
 
-The budget is not part of the templates, since it could stop them: Azure refuses every budget of
-some subscriptions. And a budget keeps the month in which it began, which a template cannot ask for.
-azd warns where this hook fails, and goes on.
+The budget is not part of the templates, because it could stop them: Azure refuses every budget in
+some subscriptions. Also, a budget keeps the month in which it began, which a template cannot read.
+If this hook fails, azd warns and continues.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from faults import HookError, number_faults, required, run
 from manager import AzureError, Manager
 
 DEFAULT = "100"
-"""The amount of a month unless MONTHLY_BUDGET says another; in the currency of the subscription."""
+"""The monthly amount unless MONTHLY_BUDGET names another one, in the currency of the subscription.
+"""
 API = "?api-version=2024-08-01"
 
 
 def main(environment: Mapping[str, str]) -> None:
-    """Make, change or remove the budget; raise `HookError` if that fails."""
+    """Make, change or remove the budget. Raises `HookError` if that fails."""
     faults = number_faults(environment, "MONTHLY_BUDGET")
     if faults:
         raise HookError(*faults)
@@ -32,7 +33,7 @@ def main(environment: Mapping[str, str]) -> None:
 
 
 class Budget:
-    """The budget of the resource group, as Resource Manager has it."""
+    """The budget of the resource group in Resource Manager."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         names = ("APP_NAME", "OPERATOR_EMAIL", "AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP")
@@ -45,7 +46,7 @@ class Budget:
         self.emails = list(dict.fromkeys(filter(None, parts)))
 
     def keep(self, amount: int) -> str:
-        """Make the budget, or change it; it begins in the month in which it was made."""
+        """Make or change the budget. It begins in the month in which it was made."""
         present = self.present()
         this_month = datetime.now(timezone.utc).strftime("%Y-%m-01T00:00:00Z")
         period = present["properties"]["timePeriod"] if present else {"startDate": this_month}
@@ -53,7 +54,7 @@ class Budget:
         return "Operators get a mail before a month costs more than {}.".format(amount)
 
     def properties(self, amount: int, period: Any) -> Mapping[str, Any]:
-        """Return the budget: a mail at four fifths, and one if the forecast is above the amount."""
+        """Return the budget: an email at four fifths, and one if the forecast is higher."""
         everybody = {"enabled": True, "operator": "GreaterThan", "contactEmails": self.emails}
         return {
             "category": "Cost",
@@ -67,13 +68,12 @@ class Budget:
         }
 
     def remove(self) -> str:
-        """Remove the budget, if there is one."""
         if self.present():
             self.manager.call("DELETE", self.path)
         return "There is no budget. To make one: azd env set MONTHLY_BUDGET 100 && azd provision"
 
     def present(self) -> Any:
-        """Return the budget that Azure has; None if there is none."""
+        """Return the budget in Azure, or None."""
         try:
             return self.manager.call("GET", self.path)
         except AzureError as error:

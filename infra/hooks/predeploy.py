@@ -1,6 +1,6 @@
-"""azd runs this before it sends the package: it rejects one that was made from something else.
+"""Runs before azd sends the package: rejects one that was made from something else.
 
-For example from the requirements.txt of another version, or for another Python than Azure has.
+Examples are the requirements.txt of another version, or another Python than Azure has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from faults import HookError, HookFault, run
 from package import FOLDER, STAMP, chosen_python, digest, read
 
 SHOWN = 12
-"""Digits of a digest that tell two apart."""
+"""The digits of a digest that are shown."""
 
 
 def main(environment: Mapping[str, str]) -> None:
@@ -23,7 +23,6 @@ def main(environment: Mapping[str, str]) -> None:
 
 
 def faults_of(environment: Mapping[str, str]) -> Iterator[HookFault]:
-    """Yield what is wrong with the package."""
     try:
         stamp = read((FOLDER / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):

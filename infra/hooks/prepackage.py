@@ -1,7 +1,7 @@
-"""azd runs this before it packs: it installs the packages that are sent with the app.
+"""Runs before azd packs: installs the packages that are sent with the app.
 
-They are those that the tests ran, for Azure's Python and Linux, whatever runs here. A build on
-Azure has taken another Python (Azure/azure-dev, issue 8538).
+They are the packages with which the tests ran, for Azure's Python and Linux, whatever runs here. A
+build on Azure has used another Python (Azure/azure-dev, issue 8538).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UV = ROOT / "infra/hooks/uv.txt"
 
 
 def main(environment: Mapping[str, str]) -> None:
-    """Install everything beside the package, then replace it; raise `HookError` if that fails."""
+    """Install everything beside the package, then replace it. Raises `HookError` if that fails."""
     version = chosen_python()
     if not re.fullmatch(r"3\.[0-9]+", version):
         facts = {"value": version, "example": "3.13"}
@@ -42,7 +42,7 @@ def main(environment: Mapping[str, str]) -> None:
 
 
 def install(version: str) -> None:
-    """Install uv, which is not needed otherwise, and let it install the packages."""
+    """Install uv into a temporary folder, and install the packages with it."""
     with tempfile.TemporaryDirectory() as tools:
         pip = ["install", "--quiet", "--disable-pip-version-check", "--target", tools]
         # uv is a program of its own, whatever Python its package asks for.
@@ -57,7 +57,7 @@ def install(version: str) -> None:
 
 
 def _install(name: str, command: List[str]) -> None:
-    """Let a program install; its output goes where that of this hook goes."""
+    """Run an installer, whose output goes to that of this hook."""
     try:
         code = subprocess.run(command, check=False).returncode
     except OSError as error:
@@ -69,7 +69,7 @@ def _install(name: str, command: List[str]) -> None:
 
 
 def replace() -> None:
-    """Put the complete package in the place of the last one."""
+    """Replace the last package by the complete new one."""
     # Without its stamp the old package is not sent, wherever this breaks off.
     if (FOLDER / STAMP).exists():
         (FOLDER / STAMP).unlink()

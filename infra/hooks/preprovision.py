@@ -1,7 +1,7 @@
-"""azd runs this before it makes anything: it rejects what could be deployed but could not work.
+"""Runs before azd makes anything: rejects settings that could be deployed but could not work.
 
-azd ignores an invalid switch or number and takes the template's default without a word. What the
-agents need stands in infra/agents.json; their settings become one variable for the template.
+azd ignores an invalid switch or number, and silently takes the template's default. The agents'
+needs are in infra/agents.json. Their settings become one variable for the template.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from engine.urls import is_private, takes_paths
 
 SIMULATED = "SIMULATED_SERVICES"
 CONVERTIBLE = {"zone", "geo-zone"}
-"""The values of `REDUNDANCY` that Azure changes into each other in place."""
+"""The values of `REDUNDANCY` that Azure can change into each other in place."""
 CHANNELS = {
     "TEAMS_WEBHOOK_URL": ("https://",),
     "SLACK_WEBHOOK_URL": ("https://",),
     "SMTP_URL": ("smtps://", "smtp://"),
 }
-"""How the secret address of each channel to people begins."""
+"""The allowed beginnings of the secret address of each channel to people."""
 REFERENCE = "@Microsoft.KeyVault("
-"""How the value of a setting begins whose secret is in a Key Vault."""
+"""The beginning of a setting's value whose secret is in a Key Vault."""
 QUESTION = (
     "No address of a service is set. "
     "Deploy a demonstration, in which the app plays the services? [y/N] "
@@ -52,7 +52,7 @@ def main(environment: Mapping[str, str]) -> None:
 
 
 def _may_ask(values: Mapping[str, str], settings: List[Setting]) -> bool:
-    """Whether this is a first try, of a person at a terminal."""
+    """Whether this is a first attempt by a person at a terminal."""
     given = values.get(SIMULATED) or any(values.get(setting["name"]) for setting in settings)
     return not given and bool(sys.stdin) and sys.stdin.isatty()
 
@@ -85,7 +85,7 @@ def _parameter_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
 
 
 def _setting_faults(setting: Setting, value: str) -> Iterator[HookFault]:
-    """Yield what is wrong with a setting of an agent, without its value: it may be a secret."""
+    """Yield the faults of an agent's setting, without its value, which may be a secret."""
     name, kind = setting["name"], setting["kind"]
     if not value and setting["required"]:
         yield HookFault("setting-missing", name, {"kind": kind})
@@ -96,7 +96,7 @@ def _setting_faults(setting: Setting, value: str) -> Iterator[HookFault]:
 
 
 def _channel_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
-    """Yield what is wrong with the channels to people, without the addresses: they are secrets."""
+    """Yield the faults of the channels to people, without the addresses, which are secrets."""
     for name, starts in CHANNELS.items():
         value = values.get(name) or ""
         if value and not value.startswith((*starts, REFERENCE)):
@@ -106,7 +106,7 @@ def _channel_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
 
 
 def _range_faults(value: str) -> Iterator[HookFault]:
-    """Yield a fault unless it is one address or range: Azure takes nothing else."""
+    """Yield a fault unless the value is one address or range. Azure accepts nothing else."""
     if not value:
         return
     try:
@@ -120,7 +120,7 @@ def _range_faults(value: str) -> Iterator[HookFault]:
 
 
 def _change_faults(values: Mapping[str, str]) -> Iterator[HookFault]:
-    """Yield a fault for each change that Azure does not make; azd keeps what is deployed."""
+    """Yield a fault for each change that Azure does not make. azd keeps what is deployed."""
     isolated = (values.get("DEPLOYED_NETWORK_ISOLATION") or "").lower()
     wanted = values.get("NETWORK_ISOLATION") or "false"
     if isolated and wanted in ("true", "false") and isolated != wanted:

@@ -1,4 +1,4 @@
-"""Starts other programs, as `shutil.which` finds them: on Windows some are scripts."""
+"""Starts other programs at the path that `shutil.which` finds. On Windows some are scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def azd(*arguments: str) -> str:
-    """Return what azd prints; raise `HookError` with its text if it fails."""
+    """Return the output of azd. Raises `HookError` with this output if it fails."""
     place = _place(arguments)
     try:
         ran = subprocess.run(
@@ -40,7 +40,10 @@ def azd(*arguments: str) -> str:
 
 
 def azd_json(*arguments: str) -> Any:
-    """Return the object that azd prints; raise `HookError` if it fails or prints anything else."""
+    """Return the JSON object that azd prints.
+
+    Raises `HookError` if it fails or prints anything else.
+    """
     output = azd(*arguments, "--output", "json")
     try:
         found = json.loads(output)
@@ -53,12 +56,15 @@ def azd_json(*arguments: str) -> Any:
 
 
 def _place(arguments: Sequence[str]) -> str:
-    """Return the command as a person knows it, without options."""
+    """Return the command without its options, as a person knows it."""
     return " ".join(["azd", *itertools.takewhile(lambda word: word[0] != "-", arguments)])
 
 
 def path_of(program: str, folder: Any = None) -> str:
-    """Return where a program is, on the path or in a folder; raise `HookError` if it is not."""
+    """Return the path of a program, on the path or in a folder.
+
+    Raises `HookError` if there is none.
+    """
     found = shutil.which(program, path=None if folder is None else str(folder))
     if found is None:
         raise HookError(HookFault("program-missing", program))

@@ -1,4 +1,4 @@
-"""The settings of the agents: `infra/agents.json` names them, azd's environment has their values.
+"""The settings of the agents: names from `infra/agents.json`, values from azd's environment.
 
 azd passes all of them to the template as one parameter, the JSON object `SERVICE_SETTINGS`. The
 preprovision hook writes it from the variables of the agents. A workflow has only this object. The
@@ -21,7 +21,7 @@ ALL = "SERVICE_SETTINGS"
 
 
 def agents_file() -> Mapping[str, Any]:
-    """Return `infra/agents.json`; raise `HookError` if it cannot be read."""
+    """Return `infra/agents.json`. Raises `HookError` if it cannot be read."""
     try:
         content = json.loads((ROOT / AGENTS).read_text(encoding="utf-8"))
         return {name: content[name] for name in ("agents", "queues", "settings")}
@@ -39,8 +39,8 @@ def declared() -> List[Mapping[str, Any]]:
 def given(environment: Mapping[str, str]) -> Dict[str, str]:
     """Return the values that are not empty, by name.
 
-    If a variable of an agent is there, even an empty one, the variables count; else what was made
-    of them before. Raise `HookError` if that cannot be read.
+    If any variable of an agent is set, even to an empty value, the variables count. Otherwise the
+    stored object counts. Raises `HookError` if that cannot be read.
     """
     names = [setting["name"] for setting in declared()]
     values: Mapping[str, str] = environment
@@ -50,7 +50,10 @@ def given(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def _stored(text: str) -> Mapping[str, str]:
-    """Return what the variable holds, without showing it: there may be secrets in it."""
+    """Return the content of the variable.
+
+    An error does not show it, because it may hold secrets.
+    """
     for decode in (json.loads, _without_escapes):
         try:
             values = decode(text)
@@ -62,12 +65,15 @@ def _stored(text: str) -> Mapping[str, str]:
 
 
 def _without_escapes(text: str) -> Any:
-    """Decode what `azd pipeline config` stores: it puts a backslash before each quotation mark."""
+    """Decode the form that `azd pipeline config` stores, with a backslash before each quote."""
     return json.loads(json.loads('"' + text + '"'))
 
 
 def store(environment: Mapping[str, str]) -> None:
-    """Have azd keep the settings as one variable, if it does not; raise `HookError` if it fails."""
+    """Store the settings in azd as one variable, if they differ.
+
+    Raises `HookError` if this fails.
+    """
     text = json.dumps(given(environment), separators=(",", ":")).replace("'", "\\u0027")
     if text == (environment.get(ALL) or "{}"):
         return

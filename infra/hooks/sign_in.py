@@ -1,7 +1,7 @@
-"""Makes the app registration with which operators sign in, without a secret: it trusts the app.
+"""Makes the app registration for the sign-in of operators, without a secret: it trusts the app.
 
-Run it once after azd up, as somebody who may register applications: python infra/hooks/sign_in.py
-It calls Microsoft Graph as azd does, so it needs no Azure CLI.
+Run it once after azd up, with the right to register applications: python infra/hooks/sign_in.py
+It calls Microsoft Graph in the same way as azd, so it needs no Azure CLI.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ IDENTITY = "id-app-"
 IDENTITIES = "/providers/Microsoft.ManagedIdentity/userAssignedIdentities?api-version=2023-01-31"
 NEEDED = ("APP_URL", "AZURE_ENV_NAME", "AZURE_RESOURCE_GROUP", "AZURE_SUBSCRIPTION_ID")
 NOT_YET_KNOWN = {400, 404}
-"""What Graph answers about an application that was just made, until all of it knows."""
+"""Graph's answers about a new application that not all of its servers know yet."""
 TRIES, PAUSE_SECONDS = 6, 5
 
 Environment = Mapping[str, str]
 
 
 def main(environment: Environment) -> None:
-    """Make the registration and tell azd; raise `HookError` with what is left if that fails."""
+    """Make the registration and store it in azd.
+
+    Raises `HookError` with the remaining work if it fails.
+    """
     values = {**environment, **azd_json("env", "get-values")}
     if values.get(CLIENT_ID):
         raise HookError(HookFault("sign-in-exists", CLIENT_ID, {"client": values[CLIENT_ID]}))
@@ -60,9 +63,9 @@ def identity_of(manager: Manager) -> str:
 
 
 def reject_present(graph: Client, name: str) -> None:
-    """Raise `HookError` if there is a registration of this name, such as one left incomplete.
+    """Raise `HookError` if a registration with this name exists, such as an incomplete one.
 
-    Operators would be assigned to the one, and sign in with the other.
+    Otherwise operators could be assigned to one, and sign in with the other.
     """
     named = "displayName eq '{}'".format(name)  # azd allows no quotes in it
     query = urllib.parse.urlencode({"$filter": named, "$select": "appId"})
@@ -72,7 +75,7 @@ def reject_present(graph: Client, name: str) -> None:
 
 
 def create(graph: Client, name: str, url: str) -> Tuple[str, str]:
-    """Create the registration; return its object id and its client id.
+    """Create the registration. Return its object id and its client id.
 
     Raises `AzureError` if Graph refuses it, and `HookError` if it may exist nevertheless.
     """
@@ -95,7 +98,7 @@ def _reason(error: BaseException, name: str) -> str:
 
 
 def registration(name: str, url: str) -> Mapping[str, Any]:
-    """Return the registration, but for what needs its own id."""
+    """Return the registration, except for the parts that need its own id."""
     return {
         "displayName": name,
         "signInAudience": "AzureADMyOrg",
@@ -130,7 +133,7 @@ def registration(name: str, url: str) -> Mapping[str, Any]:
 
 
 def complete(graph: Client, name: str, calls: Any, client: str) -> None:
-    """Make the calls that complete the registration; raise `HookError` that names it."""
+    """Make the calls that complete the registration. Raises `HookError` that names it."""
     try:
         for method, path, body in calls:
             _call_patiently(graph, method, path, body)
@@ -148,7 +151,7 @@ def _ids_of(made: Any) -> Tuple[str, str]:
 
 
 def _calls(application: str, client: str, identity: str, tenant: str) -> Any:
-    """Return what has to be called for a new application: method, path and body."""
+    """Return the calls for a new application: method, path and body."""
     # By its object id: the other form of the address has parentheses and quotes.
     path = "/v1.0/applications/" + application
     credential = {
@@ -178,7 +181,7 @@ def _call_patiently(graph: Client, method: str, path: str, body: Any) -> None:
 
 
 def store(name: str, client: str) -> None:
-    """Let azd know the registration; raise `HookError` with the commands if it does not."""
+    """Store the registration in azd. Raises `HookError` with the commands if this fails."""
     try:
         azd("env", "set", CLIENT_ID, client)
     except (HookError, KeyboardInterrupt) as error:

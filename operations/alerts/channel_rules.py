@@ -1,4 +1,4 @@
-"""Which channels an alert is sent to."""
+"""Decides to which channels an alert is sent."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""What a digest says of the events that are to be sent, and when a channel may send: pure rules."""
+"""Pure rules for digests: what a digest says about its events, and when a channel may send."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,36 +19,35 @@ from engine.words.alerts import advice_of, title_of
 from engine.words.digests import subject_of
 
 MAX_ENTRIES = 20
-"""How many alerts a digest lists; of the others it gives the number."""
+"""The most alerts that a digest lists. Of the others it gives the number."""
 MAX_CHARACTERS = 30_000
-"""How long the keys of a digest's rows may be: they stand in one column."""
+"""The most characters of the keys of a digest's rows, because one column holds them."""
 MAX_MESSAGES = 10
 """How many of its last messages the row of a channel keeps."""
 SENDING = timedelta(seconds=30)
-"""How long a channel may take to send (`engine.ports.Channel.send`)."""
+"""The longest time that a channel may take to send (`engine.ports.Channel.send`)."""
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=1)
 MAX_TEXT, MAX_NAME = 300, 100
 """The longest reason or advice, and the longest name, in characters."""
 
 LISTS: Mapping[str, str] = {WAITING: "Pending", OVERDUE: "Processing", HELD: "Held"}
-"""The list of the console that has the orders of a condition."""
+"""The list of the console with the orders of a condition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Places:
-    """The addresses to which messages lead."""
+    """The addresses of links in messages."""
 
     app: str = ""
-    """The app's own address, without a slash at its end; empty if it has none."""
+    """The app's own address, without a slash at its end. Empty if there is none."""
     runbook: Mapping[str, str] = field(default_factory=dict)
-    """The section of the operators' page for each type of alert."""
+    """The section of the runbook for each type of alert."""
 
     def page(self, path: str) -> str:
-        """Return the address of a page of the console."""
         return f"{self.app}/console#{path}" if self.app else ""
 
     def about(self, event: OperatorEvent) -> str:
-        """Return the address of the order, the list or the page that an event is about."""
+        """Return the address of the order, list or page that an event is about."""
         if event.type == SUBMISSION_REJECTED:
             return self.page("/poison")
         if event.subject.startswith(ABOUT_ORDER):
@@ -72,10 +71,10 @@ def keys_of_digest(waiting: Mapping[str, OperatorEvent]) -> tuple[str, ...]:
 def digest_of(
     digest_id: str, at: datetime, events: Mapping[str, OperatorEvent], places: Places
 ) -> Digest | None:
-    """Return the digest of these events; None if there are none.
+    """Return the digest of these events, or None if there are none.
 
-    Of a condition only the latest event counts; one that began and ended meanwhile is listed as
-    resolved. Conditions are listed before other alerts. What needs an action comes first.
+    Only the latest event of a condition counts. A condition that began and ended meanwhile is
+    listed as resolved. Entries that need an action come first. Conditions come before other alerts.
     """
     latest: dict[str, tuple[int, OperatorEvent]] = {}
     for event in events.values():
@@ -122,34 +121,30 @@ def _entry(event: OperatorEvent, places: Places) -> DigestEntry:
 
 
 def is_of_condition(event: OperatorEvent) -> bool:
-    """Whether the event reports a condition."""
     return revision_of(event.data) is not None
 
 
 def needs_action(event: OperatorEvent) -> bool:
-    """Whether an operator has to act."""
     return event.data.get("actionRequired") is True
 
 
 def may_begin(state: ChannelState, now: datetime, interval: timedelta) -> bool:
-    """Whether a new digest may be sent: the first at once, the next after the interval.
-
-    A clock that was ahead for a while does not silence the channel until then.
-    """
+    """Whether a new digest may be sent: the first immediately, the next after the interval."""
+    # A clock that was ahead for a while does not silence the channel until then.
     return state.ended_at is None or abs(now - state.ended_at) >= interval
 
 
 def is_paused(state: ChannelState, now: datetime) -> bool:
-    """Whether the pause after a try in vain lasts, or another run sends the digest.
+    """Whether the pause after a failed attempt lasts, or another run sends the digest.
 
-    Neither takes longer than its limit: what a clock that was ahead wrote does not count.
+    A time that is further away than its limit is ignored, because a clock that was ahead wrote it.
     """
     ends = ((state.not_before, LONGEST_PAUSE), (state.sending_until, SENDING))
     return any(end and timedelta() < end - now <= longest for end, longest in ends)
 
 
 def sending(state: ChannelState, now: datetime) -> ChannelState:
-    """Return the state in which this run alone sends the digest."""
+    """Return the state in which only this run sends the digest."""
     return replace(state, sending_until=now + SENDING)
 
 
@@ -165,7 +160,10 @@ def begun(
 def after_failed_try(
     state: ChannelState, why: str, retry_after: timedelta, now: datetime
 ) -> ChannelState:
-    """Return the state after a try in vain: the pause grows, and is as long as the channel says."""
+    """Return the state after a failed attempt.
+
+    The pause grows with each attempt, and is at least as long as the channel requests.
+    """
     pause = min(SHORTEST_PAUSE * 2 ** min(state.tries, 10), LONGEST_PAUSE)
     until = now + max(pause, retry_after)
     return replace(
@@ -180,7 +178,7 @@ def after_failed_try(
 def ended(
     state: ChannelState, digest: Digest | None, outcome: str, now: datetime, why: str | None = None
 ) -> ChannelState:
-    """Return the state once the digest was sent or refused; its rows are still to be removed."""
+    """Return the state after the digest was sent or refused. Its rows are still to be removed."""
     messages = state.messages
     if digest:
         message = {
@@ -204,5 +202,4 @@ def ended(
 
 
 def at_rest(state: ChannelState) -> ChannelState:
-    """Return the state without a digest."""
     return replace(state, digest_id=None, digest_at=None, keys=(), outcome=None)

@@ -1,7 +1,7 @@
-"""Sends digests of the alerts to people, channel by channel, on a timer of its own.
+"""Sends digests of the alerts to people, on its own timer, independently for each channel.
 
-A digest's id and what it reports are written before it is sent. So a crash repeats at most one
-message of each channel, under the same id, and loses none.
+A digest's id and contents are written before it is sent. So after a crash, at most one message of
+each channel is repeated, under the same id, and none is lost.
 """
 
 import logging
@@ -27,14 +27,14 @@ from operations.alerts.digests import Places
 log = logging.getLogger(__name__)
 
 AT_MOST = 1000
-"""How many waiting events are read at once."""
+"""How many waiting events are read together."""
 TOO_MANY_TRIES = 5
-"""From so many tries in vain on a channel counts as away, which is an error."""
+"""After this many failed attempts, a channel counts as unavailable, which is logged as an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notifier:
-    """Sends what the channels have still to send."""
+    """Sends the messages that are waiting in the channels."""
 
     channels: Sequence[Channel]
     notifications: Notifications
@@ -45,7 +45,7 @@ class Notifier:
     places: Places
 
     async def send(self) -> None:
-        """Send one digest for each channel that may send; no channel waits for another.
+        """Send one digest to each channel that may send. No channel waits for another.
 
         Raises the failures of the store at the end, as an `ExceptionGroup`.
         """
@@ -77,7 +77,7 @@ class Notifier:
             await self._finish(channel, state, etag)
 
     async def _finish(self, channel: Channel, state: ChannelState, etag: str | None) -> None:
-        """Send the digest, unless that is done; then remove its rows."""
+        """Send the digest unless it was sent before. Then remove its rows."""
         if state.outcome is None:
             state = await self._tried(channel, state)
             etag = await self.notifications.put(state, etag)
@@ -87,7 +87,7 @@ class Notifier:
         await self.notifications.put(digests.at_rest(state), etag)
 
     async def _tried(self, channel: Channel, state: ChannelState) -> ChannelState:
-        """Try to send the digest; return the state after that."""
+        """Try to send the digest, and return the new state."""
         digest = await self._digest(state)
         about = {"channel": channel.name, "digest": state.digest_id}
         try:
@@ -112,7 +112,7 @@ class Notifier:
         return digests.ended(state, digest, "sent", self.clock())
 
     async def _digest(self, state: ChannelState) -> Digest | None:
-        """Return the digest as it was begun; None if nothing of what it reports is left."""
+        """Return the digest as it was begun. None if none of its events is left."""
         events = await self.notifications.among(state.keys)
         at = state.digest_at or self.clock()
         return digests.digest_of(state.digest_id or "", at, events, self.places)

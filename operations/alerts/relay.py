@@ -1,4 +1,4 @@
-"""Sends the rows of the outbox: events to Event Grid, notices to the senders' private queues."""
+"""Sends the rows of the outbox: events to Event Grid, and notifications to private queues."""
 
 # The pattern in an hour, 23 of 23: the relay
 
@@ -21,20 +21,20 @@ from operations.alerts.rules import Delivery
 log = logging.getLogger(__name__)
 
 PAGE = 100
-"""Number of rows that are read, sent and confirmed at once."""
+"""How many rows are read, sent and confirmed together."""
 
 Waiting = tuple[IndexRow, OperatorEvent | BusMessage]
-"""A row of the outbox, and its content."""
+"""A row of the outbox with its content."""
 
 Way = Callable[[str, Sequence[Waiting]], Awaitable[list[Delivery]]]
-"""Sends those rows of a bucket that are its own."""
+"""Sends those rows of a bucket that belong to one kind of destination."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Relay:
-    """Sends at least once the rows that were committed with a transition (ALR-1, ALR-2).
+    """Sends the rows that were committed with a transition, at least once (ALR-1, ALR-2).
 
-    No crash in between can lose a row.
+    No crash can lose a row.
     """
 
     store: OrderStore
@@ -42,10 +42,10 @@ class Relay:
     bus: Bus
     clock: Clock
     max_tries: int
-    """Number of tries after which a notice is given up, with an alert."""
+    """After this many attempts a notification is dropped, with an alert."""
 
     async def relay(self) -> None:
-        """Send the due rows of all buckets; raises the failures at the end.
+        """Send the due rows of all buckets. Raises the failures at the end.
 
         The failure is `UnavailableError` if Event Grid or the bus did not answer at all.
         """
@@ -54,7 +54,8 @@ class Relay:
     async def _relay_bucket(self, bucket: str) -> None:
         """Send the due rows of a bucket page by page.
 
-        Destinations and ways that have not answered are skipped on the following pages.
+        Destinations that have not answered are skipped on the following pages. So is Event Grid or
+        the bus if none of its destinations has answered.
         """
         start, end = outbox.due(self.clock())
         ways: list[Way] = [self._to_operators, self._to_senders]
@@ -78,9 +79,9 @@ class Relay:
         results_of(failures)
 
     async def _relay_page(self, bucket: str, way: Way, waiting: Sequence[Waiting]) -> set[str]:
-        """Send the rows of a way and put off those that failed; return the silent destinations.
+        """Send rows to their destinations and postpone failed ones. Return the silent destinations.
 
-        If no destination has answered, the way is away, and `UnavailableError` is raised.
+        Raises `UnavailableError` if no destination has answered.
         """
         deliveries = await way(bucket, waiting)
         if sent := [row.key for row, fault in deliveries if fault is None]:
@@ -96,9 +97,9 @@ class Relay:
         return set(silence)
 
     async def _to_operators(self, bucket: str, waiting: Sequence[Waiting]) -> list[Delivery]:
-        """Publish the events; each is put off before, so that no run repeats it too soon.
+        """Publish the events. Each is postponed before, so that no other run repeats it too soon.
 
-        Not even one after a run that was cut short, or one beside it.
+        This includes runs at the same time, and runs after one that was interrupted.
         """
         events = [(row, content) for row, content in waiting if isinstance(content, OperatorEvent)]
         mine = await run_all(
@@ -109,13 +110,13 @@ class Relay:
     async def _put_off(
         self, bucket: str, row: IndexRow, event: OperatorEvent
     ) -> tuple[IndexRow, OperatorEvent] | None:
-        """Let the row be sent again later; return it, or None if another run took it first."""
+        """Postpone the row, and return it. None if another run took it first."""
         tries = outbox.tries_of(row) + 1
         later = outbox.postponed(row, self.clock() + rules.pause(tries), tries)
         return (later, event) if await self.store.postpone(bucket, row.key, later) else None
 
     async def _publish(self, events: Sequence[tuple[IndexRow, OperatorEvent]]) -> list[Delivery]:
-        """Publish the events in one batch; if that is refused, each by itself."""
+        """Publish the events in one batch. If the batch is refused, publish each event alone."""
         if not events:
             return []
         in_words = [event_in_words(event) for _, event in events]
@@ -126,7 +127,7 @@ class Relay:
         return [(row, fault) for row, _ in events]
 
     async def _to_senders(self, _bucket: str, waiting: Sequence[Waiting]) -> list[Delivery]:
-        """Send each notice by itself; the bus gathers those for one queue."""
+        """Send each notification. The bus batches those for the same queue."""
         notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
         sending = (self.bus.send([notice_in_words(notice)]) for _, notice in notices)
         faults = await settle_all(sending, at_most=PAGE)
@@ -145,7 +146,10 @@ class Relay:
 
 
 def _readable(page: Sequence[IndexRow]) -> Iterator[Waiting]:
-    """Yield each readable row with its content; the others are logged, and wait to be mended."""
+    """Yield each readable row with its content.
+
+    An unreadable row is logged and stays for repair.
+    """
     for row in page:
         try:
             yield row, outbox.content_of(row)

@@ -1,6 +1,6 @@
-"""When unsent rows are tried again, and how to read an alert that arrives.
+"""When unsent rows are sent again, and how to read an alert that arrives.
 
-An alert is a CloudEvent in base64, as Event Grid puts it on a queue, or as it is.
+An alert is a CloudEvent, either plain or in base64, which Event Grid uses for queues.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +20,7 @@ QUEUE = "operator-alerts"
 
 
 class CloudEvent(BaseModel):
-    """The parts of a CloudEvent 1.0 that an alert uses; others are ignored."""
+    """The parts of a CloudEvent 1.0 that an alert uses. Other parts are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -33,7 +33,7 @@ class CloudEvent(BaseModel):
 
 
 def read(body: bytes) -> OperatorEvent:
-    """Read an alert as it comes off the queue; raises `InvalidError`."""
+    """Read an alert from its queue. Raises `InvalidError`."""
     event = decode_queued(CloudEvent, body)
     return OperatorEvent(
         event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data
@@ -41,18 +41,18 @@ def read(body: bytes) -> OperatorEvent:
 
 
 Delivery = tuple[IndexRow, Exception | None]
-"""A row of the outbox, and why it was not sent; None if it was sent."""
+"""A row of the outbox with the reason why it was not sent. None if it was sent."""
 
 LONGEST_PAUSE = timedelta(minutes=5)
 
 
 def is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
-    """Whether there was no answer: one destination may be away, or the whole channel."""
+    """Whether there was no answer: the destination or its whole service may be unavailable."""
     return isinstance(fault, UnavailableError) and not isinstance(fault, QueueRefusedError)
 
 
 def answered(outcomes: Iterable[Delivery]) -> set[str]:
-    """Return the destinations that took or refused a message; other errors show nothing."""
+    """Return the destinations that accepted or refused a message. Other errors show nothing."""
     return {
         row.data["To"]
         for row, fault in outcomes
@@ -61,16 +61,16 @@ def answered(outcomes: Iterable[Delivery]) -> set[str]:
 
 
 def counts(row: IndexRow, fault: Exception, answered: Collection[str]) -> bool:
-    """Whether the failure counts as a try: a refusal, or silence of this destination alone."""
+    """Whether the failure counts as an attempt: a refusal, or silence of this destination alone."""
     return not is_silence(fault) or (bool(answered) and row.data["To"] not in answered)
 
 
 def successor(
     row: IndexRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool
 ) -> IndexRow:
-    """Return the row that replaces an unsent notice.
+    """Return the row that replaces an unsent notification.
 
-    It is the same content at a later time, or the alert that the notice is given up.
+    It has the same content at a later time, or is the alert that the notification was dropped.
     """
     tries = outbox.tries_of(row) + counts
     if counts and tries >= max_tries:
@@ -80,5 +80,5 @@ def successor(
 
 
 def pause(tries: int) -> timedelta:
-    """Return how long to wait after so many tries."""
+    """Return the pause after this many attempts."""
     return min(LONGEST_PAUSE, timedelta(seconds=2 ** min(tries, 10)))

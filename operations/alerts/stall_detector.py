@@ -1,6 +1,6 @@
-"""Alerts, on a timer of its own, when orders or submissions wait for long, or no sweep runs.
+"""Raises alerts, on its own timer, when orders or submissions wait for long, or no sweep runs.
 
-Implements SUP-7. What stands still for the same cause is one condition, and one alert.
+Implements SUP-7. Everything that stands still for the same cause is one condition and one alert.
 """
 
 import logging
@@ -34,10 +34,10 @@ from engine.storage.sweeps import SweepLog
 log = logging.getLogger(__name__)
 
 LONGEST_STANDSTILL = timedelta(hours=24)
-"""An order that is held, or an agent that is paused, for longer was perhaps forgotten."""
+"""An order on hold, or a paused agent, may have been forgotten after this time."""
 
 LONGEST_START = timedelta(minutes=1)
-"""Time to the first sweep after a pause of the whole system, even if a dead host's locks remain."""
+"""The longest time to the first sweep after the whole system stopped, even if locks remain."""
 
 
 LEVELS = {
@@ -59,17 +59,17 @@ class StallDetector:
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability."""
     checked: Sequence[WorkItemKind]
-    """The kinds of work items that a sweep checks once their time has passed."""
+    """The kinds of work items that a sweep checks when they are due."""
     clock: Clock
     pending_alert_after: timedelta
-    """How long an order may be due for a claim, or overdue, before an alert is raised."""
+    """How long an order may be claimable or overdue before an alert is raised."""
     sweep_alert_after: timedelta
 
     async def check(self) -> timedelta:
-        """Raise alerts; return, and log, the longest wait of an order for its claim.
+        """Raise alerts. Return and log the longest wait of an order for its claim.
 
-        If a bucket cannot be read, `UnavailableError` is raised at the end. Then what was not found
-        may still last, so no condition ends.
+        If a bucket cannot be read, `UnavailableError` is raised at the end. Then no condition ends,
+        because its orders may be in that bucket.
         """
         now = self.clock()
         waiting: list[IndexRow] = []
@@ -102,8 +102,8 @@ class StallDetector:
     async def _read_bucket(self, bucket: str, now: datetime, waiting: list[IndexRow]) -> None:
         """Add the first due orders of each lane to `waiting`.
 
-        An order that waits since a time far to come was changed by a process whose clock is ahead.
-        Nobody knows how long it has waited, so it counts as late.
+        An order that has been ready since a time far ahead was changed by a process whose clock is
+        ahead. Its waiting time is unknown, so it counts as late.
         """
         late, ahead = now - self.pending_alert_after, now + self.pending_alert_after
 
@@ -125,11 +125,11 @@ class StallDetector:
     async def _agents(
         self, now: datetime, unserved: set[str], paused_until: dict[str, datetime]
     ) -> list[StallFinding]:
-        """Return the agents that are silent or paused for too long.
+        """Return the agents that have been silent or paused for too long.
 
-        Add to `unserved` the capabilities that only silent or paused agents offer: the orders that
-        wait for them are not announced one by one. Add to `paused_until` the capabilities all of
-        whose agents operators have paused, or had lately, and when the first of these pauses ends.
+        Add to `unserved` the capabilities that only silent or paused agents offer. The orders that
+        wait for these are not reported one by one. Add to `paused_until` each capability whose
+        agents operators have all paused, now or recently, with the end of the first pause.
         """
         health = await self.agent_health.since(now - KEPT)
         agents = dict.fromkeys(chain.from_iterable(self.offers.values()))
@@ -176,7 +176,7 @@ class StallDetector:
         return [StallFinding(key=alerts.SUPERVISOR, reason=Cause(Code.NO_SWEEP), since=since)]
 
     async def _submissions(self, now: datetime) -> list[StallFinding]:
-        """Return whether submissions wait: those that no customer's call put there, too."""
+        """Return a finding if submissions wait, including those that did not come over HTTP."""
         head = await self.submissions.oldest()
         if head is None or now - head <= self.pending_alert_after:
             return []
@@ -184,7 +184,7 @@ class StallDetector:
         return [StallFinding(key=alerts.SUBMISSIONS, reason=reason, since=head)]
 
     async def _not_recovered(self, bucket: str, now: datetime) -> list[StallFinding]:
-        """Return the orders that are overdue for too long: no sweep has recovered them."""
+        """Return a finding for orders that are overdue for too long without a recovery."""
         late = now - self.pending_alert_after
         rows = list[IndexRow]()
         for kind in self.checked:
@@ -192,7 +192,7 @@ class StallDetector:
         return list(_of_orders(alerts.OVERDUE, Code.NOT_RECOVERED, rows))
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[StallFinding]:
-        """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
+        """Return a finding for orders on hold for so long that they may be forgotten (OPR-7)."""
         rows = await self._listed(bucket, *work_index.held_before(now - LONGEST_STANDSTILL))
         return list(_of_orders(alerts.HELD, Code.HELD_FOR_LONG, rows))
 
@@ -204,7 +204,7 @@ class StallDetector:
     async def _settle(
         self, found: Sequence[StallFinding], now: datetime, *, is_whole: bool
     ) -> None:
-        """Write each condition, and raise an event where it is new, has changed or has ended."""
+        """Write each condition, and raise an event for each that began, changed or ended."""
         known = await self.conditions.all()
         by_key: dict[str, list[StallFinding]] = {}
         for finding in found:
@@ -242,7 +242,7 @@ class StallDetector:
 
 
 def _due(row: IndexRow) -> datetime | None:
-    """Return since when the row is due; None if it holds no readable time, or no order id."""
+    """Return when the row became due. None if it has no readable time or no order id."""
     try:
         due = work_index.since(row)
     except ValueError:
@@ -252,13 +252,13 @@ def _due(row: IndexRow) -> datetime | None:
 
 
 def _ready_since(row: IndexRow, paused_until: Mapping[str, datetime]) -> datetime:
-    """Return since when the order could be claimed: a time that an operator chose is no delay."""
+    """Return when the order became claimable. A pause that an operator chose is not a delay."""
     since = work_index.since(row)
     return max(since, paused_until.get(_needs(row), since))
 
 
 def _needs(row: IndexRow) -> str:
-    """Return the capability that a pending order needs; empty if its key has none."""
+    """Return the capability that a pending order needs. Empty if its key has none."""
     return (row.key.split("|") + [""] * 3)[2]
 
 

@@ -1,4 +1,4 @@
-"""Binds the timers of the alerts, and the alert log to the queue that Event Grid fills."""
+"""Binds the timers of the alerts, and the queue of alerts from Event Grid."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,7 +30,7 @@ def alert_functions(
     stall_detector: StallDetector,
     channels_of: Callable[[OperatorEvent], Sequence[str]],
 ) -> func.Blueprint:
-    """Return the functions that relay the outbox, record alerts, and watch for standstill.
+    """Make the functions that relay the outbox, record alerts, and detect stalls.
 
     `channels_of` returns the channels to people that report an event.
     """
@@ -65,7 +65,7 @@ def alert_functions(
 
 
 def notification_functions(notifier: Notifier) -> func.Blueprint:
-    """Return the function that sends alerts to people."""
+    """Make the function that sends alerts to people."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%NOTIFY_SCHEDULE%", use_monitor=False)

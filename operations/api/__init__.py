@@ -1,1 +1,1 @@
-"""Operators: they look into an alert, mend its cause and resubmit the order (pattern.md, 9)."""
+"""The operators' API: find the cause of an alert, repair it, resubmit the order (pattern.md, 9)."""

@@ -1,6 +1,6 @@
 """Operators pause an agent until a time, and resume it (OPR-9).
 
-A pause is a row beside the agent's health: schedulers send no requests until it has expired.
+A pause is a row beside the agent's health. Schedulers send no requests until it expires.
 """
 
 import logging
@@ -35,13 +35,13 @@ class PausedAgent(View):
     agent: str
     by: str
     because: str
-    """The operator's note."""
+    """The operator's reason."""
     since: datetime
     until: datetime
 
 
 class AgentPaused(PausedAgent):
-    """The pause that is in force now."""
+    """The pause that is now in effect."""
 
     http_status = 202  # as with an order
 
@@ -54,7 +54,6 @@ class AgentResumed(View):
 
 
 def paused_agent(pause: AgentHealth) -> PausedAgent:
-    """Return the pause as operators see it."""
     return PausedAgent(
         agent=pause.agent,
         by=pause.paused_by or "",
@@ -65,7 +64,6 @@ def paused_agent(pause: AgentHealth) -> PausedAgent:
 
 
 def pause_in_words(pause: AgentHealth) -> str:
-    """Return the pause in words."""
     return text(
         "agent.paused",
         by=pause.paused_by,
@@ -76,7 +74,7 @@ def pause_in_words(pause: AgentHealth) -> str:
 
 
 def closed_in_words(health: Sequence[AgentHealth], agents: Iterable[str], now: datetime) -> str:
-    """Return why those of the agents that get no requests get none; the others are left out."""
+    """Describe why agents get no requests. Agents that get requests are left out."""
     closed = ((agent, requests_from(health, agent, now)) for agent in agents)
     return "; ".join(_closed(health, agent, until, now) for agent, until in closed if until)
 
@@ -93,7 +91,7 @@ def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: dat
 
 
 def _silent(silence: AgentHealth, now: datetime) -> str:
-    """Return since when an agent is silent, and when it gets the next requests (SUP-10)."""
+    """Describe since when an agent is silent, and when it gets its next requests (SUP-10)."""
     since, probe = silence.unresponsive_since or silence.at, silence.next_probe
     key = "agent.unresponsive.probe" if probe and probe > now else "agent.unresponsive"
     until = clock(probe) if probe else ""
@@ -101,7 +99,7 @@ def _silent(silence: AgentHealth, now: datetime) -> str:
 
 
 def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> str:
-    """Return the load that the agent's instances report, or since when the agent is silent."""
+    """Describe the load that the agent's instances report, or its pause or silence."""
     lately = [report for report in health if report.agent == agent and report.counts_until > now]
     if pause := pause_of(lately, agent, now):
         return pause_in_words(pause)
@@ -135,10 +133,10 @@ class AgentPauseService:
     clock: Clock
 
     async def pause(self, name: str, request: PauseRequest) -> AgentPaused:
-        """Pause an agent until a time; orders wait, and what is under way may end.
+        """Pause an agent until a time; orders wait, and running steps finish.
 
-        A longer pause takes the place of the present one. Raises `InvalidError` for a time that is
-        past or too far away, `RefusedError` if the agent is paused for that long already, and
+        A longer pause replaces the present one. Raises `InvalidError` for a time that is past or
+        too far away, `RefusedError` if the agent is already paused for that long, and
         `UnknownAgentError`.
         """
         now = self.clock()
@@ -160,7 +158,7 @@ class AgentPauseService:
         return AgentPaused.model_validate(paused_agent(pause))
 
     async def resume(self, name: str, request: OperatorRequest) -> AgentResumed:
-        """Resume an agent before the time; orders that waited for it go on.
+        """Resume an agent before the time; waiting orders continue.
 
         Raises `RefusedError` if no operator paused it, and `UnknownAgentError`.
         """

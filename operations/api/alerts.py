@@ -1,6 +1,6 @@
-"""The alerts as operators work through them: list, group by cause, acknowledge (ALR-1).
+"""The alerts for operators: list them, group them by cause, and acknowledge them (ALR-1).
 
-An alert is closed once its occasion is over. This is looked up at each reading, and never written.
+An alert is closed when its cause is over. This is determined at each reading, and never stored.
 """
 
 import logging
@@ -31,7 +31,7 @@ from operations.api.views import cut
 log = logging.getLogger(__name__)
 
 MAX_GROUPED = 1000
-"""Number of alerts that one page groups by cause."""
+"""How many alerts are grouped by cause on one page."""
 
 
 class AlertView(View):
@@ -120,7 +120,7 @@ class Acknowledged(View):
 
 
 def alert_view(alert: Alert, *, closed: bool) -> AlertView:
-    """Return an alert as it reached the operators; its own fields override those of its event."""
+    """Make the view of an alert. Its own fields override the fields of its event."""
     event = alert.event
     own = {
         "key": alert.key,
@@ -135,7 +135,7 @@ def alert_view(alert: Alert, *, closed: bool) -> AlertView:
 
 
 def causes(alerts: Iterable[Alert], closed: Collection[str]) -> list[CauseView]:
-    """Return the alerts, newest first, grouped by their cause."""
+    """Group the alerts by their cause, newest first."""
     groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
         type_, step, cause, reason = _cause_of(alert)
@@ -180,28 +180,28 @@ def _taken(words: Sequence[Acknowledgement]) -> list[Taken]:
 
 
 def _text(value: Any) -> str:
-    """Return a value of an event as text: other senders' events may hold any type."""
+    """Return a value of an event as text. Events of other senders may contain any type."""
     return "" if value is None else str(value)
 
 
 ENDS = {info.alert for info in STATUS_INFO.values() if info.alert}
-"""Types of the alerts about an order's end; each is over once the order needs no operator."""
+"""The types of alerts about an order's end. Each is closed when the order needs no operator."""
 
 OVER_WITHOUT: Mapping[str, Collection[WorkItemKind]] = {
     **dict.fromkeys(ENDS, (WorkItemKind.ERROR,)),
     ORDER_DUE_SOON: (WorkItemKind.DEADLINE,),
     ORDER_LATE: tuple(LISTS.values()),
 }
-"""By type of an alert about an order, the kinds of its rows while the occasion lasts."""
+"""The kinds of an order's rows that keep an alert open, by type of alert."""
 
 
 def is_over(event: OperatorEvent, pending: WorkIndexReading | None) -> bool:
-    """Whether the occasion of the event is certainly over.
+    """Whether the cause of the event is certainly over.
 
-    A condition says so itself. An order that was undone completely needs no operator, so its alert
-    is closed from the beginning. A warning is over once the order has no deadline ahead of it, and
-    the alert that it is late once the order is over. Without its work items, nothing is known of an
-    order. Alerts of other types than these never close.
+    A condition contains this itself. An order that was undone completely needs no operator, so its
+    alert is closed from the beginning. A warning is closed when the order has no deadline ahead of
+    it. The alert that an order is late is closed when the order is over. Without its work items,
+    nothing is known about an order. Alerts of other types are never closed.
     """
     if event.type == STALLED:  # that of a clock is no condition, and has no status
         return bool(event.data.get("status") == ConditionStatus.RESOLVED)
@@ -250,13 +250,11 @@ class AlertService:
         )
 
     async def _closed(self, found: Sequence[Alert]) -> Collection[str]:
-        """Return the keys of the closed alerts among these; none if that cannot be looked up.
-
-        The alerts have to be read before: what an alert is about was so before the alert. So an
-        alert may be shown as open for too long, but never as closed too soon.
-        """
+        """Return the keys of the closed alerts among these. Empty if this cannot be determined."""
         about_orders = any(alert.event.type in OVER_WITHOUT for alert in found)
         try:
+            # Read after the alerts: each alert comes after its cause. So an alert may be shown as
+            # open for too long, but never as closed too soon.
             pending = await self.outbox_reader.read() if about_orders else None
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})

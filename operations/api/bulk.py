@@ -1,9 +1,9 @@
-"""One action on many orders: a dry run first, then page by page (OPR-3, OPR-4).
+"""An action on many orders: first a dry run, then page by page (OPR-3, OPR-4).
 
-The work index lists the orders that are not finished. A bulk action goes through the lists of its
-action and acts on each order as on a single one, if the order has not changed since a fixed time.
-So it needs no record of its own: the orders show what was done, and the same request, sent again,
-does the rest.
+The work index lists the open orders. A bulk action goes through the lists of its action, and acts
+on each order like the action on one order, if the order has not changed since a fixed time. So it
+needs no record of its own: the orders show what was done, and the same request, sent again, does
+the rest.
 """
 
 import logging
@@ -49,11 +49,11 @@ from operations.api.views import ListedOrder, work_item_page
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""Maximum number of orders that are changed at a time."""
+"""The most orders that are changed at the same time."""
 
 
 class BulkRefusal(View):
-    """An order on which the action was refused, or which cannot be read or written."""
+    """An order on which the action was refused, or that could not be read or written."""
 
     model_config = ConfigDict(title="NotDone")
     order_id: str
@@ -85,14 +85,15 @@ class BulkService:
     unit_of_work: UnitOfWork
     store: OrderStore
     workflows: Workflows
-    """They check the answers of steps that were done."""
+    """The workflows, which check the answers of steps that were done."""
     clock: Clock
     clock_tolerance: timedelta
 
     async def run(self, request: BulkRequest) -> BulkPage:
-        """Act on the orders of a list, page by page; raises `InvalidError`.
+        """Act on the orders of a list, page by page.
 
-        What an action asks beside a step is about that step, so `where` has to name it.
+        The arguments of an action on a step are about this step, so `where` has to name it. Raises
+        `InvalidError`.
         """
         until = self._until(request)
         action = BY_NAME[request.action]
@@ -135,10 +136,10 @@ class BulkService:
         )
 
     def _until(self, request: BulkRequest) -> datetime:
-        """Return the time up to which the orders match.
+        """Return the time before which orders must have changed last.
 
-        It lies so far back that no machine with a slow clock still writes such a time into the
-        lists.
+        It is so far in the past that no machine, even with a slow clock, still writes such a time
+        to the lists.
         """
         latest = self.clock() - self.clock_tolerance
         if request.until is None and not request.dry_run:
@@ -168,7 +169,7 @@ class BulkService:
     async def _one(
         self, order_id: str, request: BulkRequest, command: OperatorCommand[Any], until: datetime
     ) -> OrderAggregate | BulkRefusal | None:
-        """Act on one order that still matches; return it as it is then, or why it was not done."""
+        """Act on one order that still matches. Return the new order, or why it was refused."""
         action, where = BY_NAME[request.action], request.where
         kept = partial(kept_answer, self.workflows)
 
@@ -193,7 +194,7 @@ class BulkService:
 
 
 def command_of(request: BulkRequest) -> OperatorCommand[Any]:
-    """Return what the request asks for each order; raises `InvalidError` with every fault."""
+    """Return the command for each order. Raises `InvalidError` with all faults."""
     action, given = BY_NAME[request.action], dict(request.arguments)
     if "step" in given:
         raise InvalidError([InputFault("arguments.step", "step-belongs-to-where")])
@@ -207,7 +208,7 @@ def command_of(request: BulkRequest) -> OperatorCommand[Any]:
 
 
 def _lists(action: AnyAction, until: datetime, where: Where) -> tuple[str, str]:
-    """Return the row-key range [from, to) of the lists of an action.
+    """Return the range of row keys, from start to before end, of the lists of an action.
 
     The list of the orders in `Error` is sorted by time, which narrows its range.
     """
@@ -221,9 +222,9 @@ def _lists(action: AnyAction, until: datetime, where: Where) -> tuple[str, str]:
 def _matching(
     row: IndexRow, action: AnyAction, where: Where, until: datetime
 ) -> ListedOrder | None:
-    """Return the order as the list shows it, if it matches and has not changed since `until`.
+    """Return the order in the row if it matches and has not changed since `until`.
 
-    Of the rows of an order in the lists of the action, the one that lists it counts.
+    If an order has several rows in the lists of the action, only the row that lists it counts.
     """
     kind = row.key.partition("|")[0]
     if kind not in action.lists or not lists.is_first(row):
@@ -239,7 +240,7 @@ def _matching(
 
 
 def matches(order: OrderAggregate, action: AnyAction, where: Where, until: datetime) -> bool:
-    """Whether the order, as it is now, would match in the lists of the action."""
+    """Whether the order, in its present state, would match in the lists of the action."""
     start, end = _lists(action, until, where)
     items = work_items(order, order.updated_at, order.derived.ready_since)
     rows = lists.index_rows(order, items)

@@ -1,4 +1,4 @@
-"""The channels to people as operators see them: what was sent, and what waits."""
+"""The channels to people, as operators see them: what was sent, and what waits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from engine.storage.notifications import Notifications, known
 from engine.storage.tables import Stored
 
 MAX_COUNTED = 1000
-"""Up to how many waiting events of a channel are counted."""
+"""The most waiting events of a channel that are counted."""
 
 
 class MessageView(View):
-    """A digest that was sent, or refused."""
+    """A digest that was sent or refused."""
 
     id: str
     at: datetime
@@ -26,22 +26,22 @@ class MessageView(View):
 
 
 class ChannelView(View):
-    """A channel, and its last messages."""
+    """A channel with its last messages."""
 
     channel: str
     waiting: int
-    """How many events wait for its next message, up to a thousand."""
+    """How many events wait for the next message, up to a thousand."""
     last_sent_at: datetime | None
     paused_until: datetime | None
     """The end of the pause after a failed attempt."""
     failure: str | None
     """Why the last attempt failed."""
     messages: list[MessageView]
-    """The newest first."""
+    """The messages, newest first."""
 
 
 class ChannelList(View):
-    """The channels that are on."""
+    """The configured channels."""
 
     channels: list[ChannelView]
 
@@ -54,7 +54,7 @@ class ChannelService:
     notifications: Notifications
 
     async def list(self) -> ChannelList:
-        """List the channels over which alerts reach people, and what was sent over each."""
+        """List the channels over which alerts reach people, and the messages sent over each."""
         rows = await self.notifications.rows()
         return ChannelList(
             channels=await run_all(self._channel(name, rows.get(name)) for name in self.channels)

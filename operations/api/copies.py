@@ -1,9 +1,9 @@
-"""Operators take a copy of all orders, and restore it into an empty store.
+"""Operators export a copy of all orders, and restore it into an empty store.
 
-A restored order is as it was when it was copied. What happened since is not known, so each of its
-steps that is not settled counts as one that may have been tried since, and is in doubt: it is asked
-again with the same idempotency key, or goes to an operator once its service may have forgotten the
-key (AGT-3, AGT-12).
+A restored order has the state at the time of the copy. Later changes are unknown. So each of its
+steps that is not settled counts as possibly attempted since, and is in doubt. It is requested again
+with the same idempotency key, or waits for an operator if its service may have forgotten the key
+(AGT-3, AGT-12).
 """
 
 import logging
@@ -41,7 +41,7 @@ from operations.api.requests import CopiedRows, ExportRequest, OperatorRequest, 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""How many lines are restored at a time."""
+"""How many lines are restored at the same time."""
 
 
 class CopyPage(View):
@@ -52,7 +52,7 @@ class CopyPage(View):
 
 
 class RefusedLine(View):
-    """A line that was not restored; nothing of its order was written but history."""
+    """A line that was not restored. At most the history of its order was written."""
 
     what: str
     """The order, or the table and partition."""
@@ -78,18 +78,22 @@ class EndOfRestoring(View):
 def restored(
     order: OrderAggregate, request: OperatorRequest, copied: Copied, now: datetime
 ) -> Transition:
-    """Return the change that records a copied order anew, with its work items."""
+    """Return the transition that records a copied order again, with its work items."""
     decided = restore.decide(order, copied, request.note, now)
     return transition_of(decided, f"operator/{request.operator}", at=now)
 
 
 Outcome = bool | RefusedLine | None
-"""Whether an order was written, or was there; None for other rows; or why a line was refused."""
+"""The outcome for a line.
+
+True if an order was written, and False if it already existed. None for other rows. A `RefusedLine`
+if the line was refused.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopyService:
-    """Hands out a copy of all orders page by page, and restores it line by line."""
+    """Exports a copy of all orders page by page, and restores it line by line."""
 
     copies: Copies
     unit_of_work: UnitOfWork
@@ -100,7 +104,7 @@ class CopyService:
     async def export(self, request: ExportRequest) -> CopyPage:
         """Return a page of a copy of all orders, customers' keys, alerts and poison messages.
 
-        The audit lists it before: the first page by itself, and others once an hour. Raises
+        The audit lists the export first: its first page, and further pages once an hour. Raises
         `InvalidError` and `UnavailableError`.
         """
         now = self.clock()
@@ -116,8 +120,8 @@ class CopyService:
     async def restore(self, copy: str, request: RestoreRequest) -> RestoredLines:
         """Put lines of a copy into the store, which must be empty before the first one.
 
-        It can be called again with the same lines: what is there stays as it is. Raises
-        `InvalidError`, `RefusedError` and `UnavailableError`.
+        The same lines can be sent again. Existing rows are not changed. Raises `InvalidError`,
+        `RefusedError` and `UnavailableError`.
         """
         _check(copy)
         await self.copies.begin(copy)
@@ -139,7 +143,7 @@ class CopyService:
         return EndOfRestoring(ended=copy)
 
     async def _restore(self, given: CopiedRows, request: RestoreRequest) -> Outcome:
-        """Restore one line; a fault of it stops no other line."""
+        """Restore a line. A fault in it does not affect other lines."""
         try:
             line = self._line(given)
             if line.table == ORDERS:
@@ -152,7 +156,7 @@ class CopyService:
         return None
 
     def _line(self, given: CopiedRows) -> CopiedLine:
-        """Return the line; raises `InvalidError`, with every fault, if it is none of this store."""
+        """Return the line. Raises `InvalidError` with all faults if it does not fit this store."""
         rows = from_json(given.rows)
         if faults := list(self._faults(given, rows)):
             raise InvalidError(faults)
@@ -176,10 +180,10 @@ class CopyService:
             yield InputFault("", "row-of-another-order")
 
     async def _restore_order(self, line: CopiedLine, request: RestoreRequest) -> bool | None:
-        """Insert the history, and then the order in one transaction, by the way of any change.
+        """Insert the history, and then the order in one transaction, like any other change.
 
-        False if the order is there already; None for a part of an order with history alone. Raises
-        `UnreadableRowError`, and InvalidError for what no row can hold.
+        Returns False if the order already exists, and None for a part of an order with history
+        only. Raises `UnreadableRowError`, and `InvalidError` for values that no row can hold.
         """
         order_id = str(line.order_id)
         own = [key for key in (order_key(order_id), state_key(order_id)) if key in line.rows]
@@ -194,7 +198,7 @@ class CopyService:
 
 
 def _is_of(order_id: str, key: str) -> bool:
-    """Whether the row is one of the order's own."""
+    """Whether the row is one of the order's own rows."""
     of_history = key.startswith(f"{order_id}|history|")
     return of_history or key in (order_key(order_id), state_key(order_id))
 

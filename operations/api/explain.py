@@ -1,6 +1,6 @@
 """Explains an order (OPR-2): what it waits for, who acts next and when, and what happens otherwise.
 
-The facts are in `operations.api.prospects`; this module puts them into words.
+The facts come from `operations.api.prospects`. This module puts them into words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,11 +45,11 @@ from operations.api.views import StepStateView, step_state_view
 
 
 class Explanation(View):
-    """Why an order is where it is, and what comes next."""
+    """Why an order is in its state, and what comes next."""
 
     order_id: str
     summary: str
-    """Its state, the reason, and what comes next, in a few sentences."""
+    """The order's state, the reason, and what comes next, in a few sentences."""
     waiting_for: str | None
     """Null if the order waits for nothing."""
     next_actor: Actor | Literal["submission"] | None
@@ -63,7 +63,7 @@ class Explanation(View):
 def explain(
     order: OrderAggregate, actions: Sequence[str], rules: ActingRules, now: datetime
 ) -> Explanation:
-    """Return the explanation; `actions` are those that an operator can take."""
+    """Explain the order. `actions` are the actions that an operator can take."""
     expected = what_comes(order, rules, now)
     waiting_for = _waiting_for(order, expected, actions, rules, now)
     return Explanation(
@@ -91,7 +91,7 @@ def _current(order: OrderAggregate) -> list[Step]:
 
 
 def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
-    """Return the explanation of an order that cannot be read."""
+    """Explain an order that cannot be read."""
     return Explanation(
         order_id=order_id,
         summary=text("explain.unreadable", fault=words_of_error(fault)),
@@ -104,7 +104,7 @@ def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
 
 
 def accepted(order_id: str) -> Explanation:
-    """Return the explanation of an order that is accepted but not recorded yet."""
+    """Explain an order that is accepted but not recorded yet."""
     waiting_for = text("explain.accepted.waiting-for")
     return Explanation(
         order_id=order_id,
@@ -154,7 +154,10 @@ def _no_way_back(order: OrderAggregate) -> str:
 
 
 def _due(order: OrderAggregate) -> str:
-    """Return the deadline and what happens at it; empty for an undo and for an order that ended."""
+    """Describe the deadline and what happens at it.
+
+    Empty for an undo, and for an order that has ended.
+    """
     deadline = order.deadline
     if deadline is None or order.is_undo or order.has_ended:
         return ""
@@ -165,7 +168,7 @@ def _due(order: OrderAggregate) -> str:
 
 
 def _left_out(order: OrderAggregate) -> Iterable[str]:
-    """Return which steps the order went on without, and why, as far as it is known."""
+    """Describe the steps that the order continued without, and why, as far as this is known."""
     return (
         text("explain.left-out", step=step.name, cause=words_of(step.state.cause))
         for step in order.in_state(Skipped)
@@ -214,14 +217,14 @@ def _operator(order: OrderAggregate, expected: Prospect, actions: Sequence[str])
 
 
 def _newer_app(order: OrderAggregate, why_not: NotClaimable) -> str:
-    """Return what only another version of the app knows, which the order needs."""
+    """Describe what the order needs that only another version of the app knows."""
     return text(
         f"explain.waits-for.{why_not}", workflow=order.workflow, version=order.workflow_version
     )
 
 
 def _polled_again(order: OrderAggregate) -> str:
-    """Return what was accepted and is asked for again; empty if nothing was."""
+    """Describe the deferred work that is requested again. Empty if there is none."""
     accepted = [
         text(
             "explain.polled-again.agent",
@@ -236,12 +239,12 @@ def _polled_again(order: OrderAggregate) -> str:
 
 
 def _pauses(order: OrderAggregate, now: datetime) -> str:
-    """Return why the steps that are next do not start yet."""
+    """Describe why the next steps do not start yet."""
     return "".join(f"; {pause}" for step in order.ready if (pause := _pause(step, now)))
 
 
 def _pause(step: Step, now: datetime) -> str:
-    """Return what a step does that waits for a time; `_polled_again` says it of accepted work."""
+    """Describe a step that waits for a time. `_polled_again` describes deferred work."""
     key, until = f"explain.pause.{type(step.wait).__name__}", step.not_before
     if key not in texts() or until is None or until <= now:
         return ""
@@ -270,13 +273,13 @@ def _capacity_wait(
 
 
 def _given_up(order: OrderAggregate, rules: ActingRules, now: datetime) -> str:
-    """Return when the step is given up, if all of its agents are silent (SUP-9)."""
+    """Describe when the step fails, if all of its agents are silent (SUP-9)."""
     at = rules.given_up_at(order, now)
     return text("explain.capacity.given-up", at=clock(at)) if at else ""
 
 
 def _answer(order_id: str, step: Step, rules: ActingRules) -> str:
-    """Return the expected answer, and the fault that its agent has reported of this attempt."""
+    """Describe the expected answer, and the fault that the agent has reported for this attempt."""
     title, counts = step.rules.title, step.counts
     called = f"{step.name} ({title})" if title else step.name
     if isinstance(step.state, AwaitingExternalEvent):
@@ -299,7 +302,7 @@ def _answer(order_id: str, step: Step, rules: ActingRules) -> str:
 
 
 def _then(expected: Prospect | None) -> str:
-    """Return when the next act comes, and its effect."""
+    """Describe when the next act comes, and its effect."""
     if expected is None:
         return text("explain.then.ended")
     if expected.at is None:
@@ -318,7 +321,7 @@ def _otherwise(order: OrderAggregate, rules: ActingRules, now: datetime) -> str:
 
 
 def _effect(prospect: Prospect) -> str:
-    """Return the effect of a change: its history entry, and the new state of the order."""
+    """Describe the effect of a change: its history entry, and the new state of the order."""
     if prospect.transition is None:
         return ""
     detail, becomes = in_words(prospect.transition.entry.events), _becomes(prospect.transition)

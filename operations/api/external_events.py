@@ -1,4 +1,4 @@
-"""What operators do about external events: show what is awaited, answer for somebody, remind."""
+"""The operators' actions on external events: show the question, answer for somebody, remind."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from operations.api.views import Acted
 log = logging.getLogger(__name__)
 
 Decide = Callable[[OrderAggregate, datetime], NextVersion]
-"""Decides an action on an order as it is at this time."""
+"""Decides an action on an order at this time."""
 
 
 class EventRequest(EventBody):
@@ -61,7 +61,7 @@ class NewCallbackUrl(View):
 
 
 class QuestionView(View):
-    """What a step asks of a person or a service."""
+    """The question that a step asks a person or a service."""
 
     order_id: str
     step: str
@@ -72,10 +72,7 @@ class QuestionView(View):
     """The deadline of the event; null if it is not awaited now."""
     requests_sent: int
     """How many requests and reminders were sent since the step last started again, after a cooldown
-    or an operator's action.
-
-    It begins anew after a cooldown, or by an operator's action.
-    """
+    or an operator's action."""
     asks: int
     """The largest number of requests that are sent, counted in the same way."""
     question: dict[str, Any] | None
@@ -87,18 +84,18 @@ class QuestionView(View):
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalEventService:
-    """Shows what is asked of somebody outside, records events for them, and reminds them."""
+    """Shows the questions to people and services, records their answers, and reminds them."""
 
     unit_of_work: UnitOfWork
     workflows: Workflows
     payload: Payload
     callback_urls: CallbackUrls | None = None
-    """Makes new callback URLs; None where there are none."""
+    """Makes new callback URLs. None if there are none."""
 
     async def record(self, order_id: str, step: str, request: EventRequest) -> EventReceipt:
         """Complete or refuse an external step of an order (ANS-1, ANS-3).
 
-        Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
+        Raises `InvalidError` with all faults, `RefusedError` and `UnknownOrderError`. Raises
         `UnavailableError` if only a newer version of the app knows the order's workflow.
         """
 
@@ -116,8 +113,8 @@ class ExternalEventService:
     async def show(self, order_id: str, step: str) -> QuestionView:
         """Show the question of an external step, without personal data (ANS-5).
 
-        Raises `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version
-        of the app knows the order's workflow.
+        Raises `RefusedError` and `UnknownOrderError`. Raises `UnavailableError` if only a newer
+        version of the app knows the order's workflow.
         """
         order = await self.unit_of_work.store.load(order_id)
         if order is None:
@@ -138,7 +135,7 @@ class ExternalEventService:
         )
 
     def _hidden(self, order: OrderAggregate) -> OrderAggregate:
-        """Return the order as its workflow sees it where personal data is hidden."""
+        """Return the order with its personal data hidden, as its workflow's functions read it."""
         payload = self.payload.hidden(order.submitted.payload)
         steps = tuple(map(without_personal_data, order.steps))
         return replace(order, submitted=replace(order.submitted, payload=payload), steps=steps)
@@ -146,7 +143,8 @@ class ExternalEventService:
     async def extend_deadline(self, order_id: str, step: str, request: ExtendRequest) -> Acted:
         """Move the time by which an external event is due (ANS-7).
 
-        Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
+        Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far
+        away.
         """
         until, note = request.until, request.note
         await self._act(
@@ -171,7 +169,7 @@ class ExternalEventService:
     async def new_callback_url(
         self, order_id: str, step: str, request: OperatorRequest
     ) -> NewCallbackUrl:
-        """Make a new callback URL for a step, which ends the former one (ANS-6).
+        """Make a new callback URL for a step; the former one becomes invalid (ANS-6).
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
@@ -188,7 +186,7 @@ class ExternalEventService:
         return NewCallbackUrl(order_id=order_id, step=step, callback_url=url)
 
     async def _act(self, order_id: str, request: OperatorRequest, decide: Decide) -> None:
-        """Change the order as `decide` returns, by the operator; raises `RefusedError`."""
+        """Change the order by `decide`, in the operator's name. Raises `RefusedError`."""
 
         def act(order: OrderAggregate, now: datetime) -> Transition:
             return transition_of(decide(order, now), f"{OPERATOR}{request.operator}")

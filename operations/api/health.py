@@ -1,4 +1,4 @@
-"""Reports whether the app can work, and if not, which dependency is away or refuses the app."""
+"""Reports whether the app can work, and which dependency is unavailable or refuses the app."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ class Unhealthy(Health):
 
 @dataclass(frozen=True, kw_only=True)
 class HealthService:
-    """Probes all dependencies at once; all reports share the probes that are under way."""
+    """Probes all dependencies at the same time. Concurrent reports share the running probes."""
 
     checks: Mapping[str, Check]
     _running: dict[str, asyncio.Task[object]] = field(default_factory=dict)
@@ -46,7 +46,10 @@ class HealthService:
         return Unhealthy(status="unhealthy", dependencies=words)
 
     async def _ask(self, name: str) -> Word:
-        """Wait `PATIENCE_SECONDS` for a probe; if it takes longer, later reports go on with it."""
+        """Wait `PATIENCE_SECONDS` for a probe.
+
+        If it takes longer, later reports wait for the same probe.
+        """
         if name not in self._running:
             self._running[name] = asyncio.ensure_future(self.checks[name]())
         task = self._running[name]

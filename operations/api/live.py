@@ -1,6 +1,6 @@
-"""What the system does at this moment, for a page that draws it: where each open order stands.
+"""The present state of the system for a page that draws it: who acts next for each open order.
 
-A look reads the work index once, the agents' health, the last sweep, and the length of one queue.
+A call reads the work index once, the agents' health, the last sweep, and the length of one queue.
 """
 
 import re
@@ -23,7 +23,7 @@ from operations.api.requests import SHARED, Reading
 from operations.api.views import ListedOrder, listed
 
 SHARED_FOR = timedelta(seconds=0.5)
-"""How long a reading of the work index is reused: on one machine a page looks once a second."""
+"""How long a reading of the work index is reused. A page on one machine reads once a second."""
 
 REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
 """The id of a request: order, step, attempt and action (`engine/domain/messages.py`)."""
@@ -32,25 +32,25 @@ OF_OPERATORS = {status for status, info in STATUS_INFO.items() if info.waits_for
 PARKED = {status for status, info in STATUS_INFO.items() if info.is_parked}
 
 MOST_SHOWN = 200
-"""Maximum number of open orders that are told one by one; of more only their numbers are."""
+"""The most open orders that are listed one by one. Of more orders, only the counts are shown."""
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
-"""Of a row whose time cannot be read."""
+"""The time in a row whose time cannot be read."""
 
 
 class Stands(StrEnum):
-    """Who has to do something next for an open order."""
+    """Who acts next for an open order."""
 
     SCHEDULER = "scheduler"
-    """A scheduler, which claims it."""
+    """A scheduler, which claims the order."""
     AGENT = "agent"
-    """The agents that it was given to: they were asked, and have not answered."""
+    """The agents that have a request of the order, and have not answered it."""
     LATER = "later"
-    """Nobody before a time, such as that of its next try."""
+    """Nobody before a time, such as the time of the next attempt."""
     OUTSIDE = "outside"
-    """Somebody outside, who was asked."""
+    """A person or a service outside, from whom an answer is expected."""
     PARKED = "parked"
-    """The operator who holds it."""
+    """The operator who put the order on hold."""
     OPERATOR = "operator"
     """An operator."""
 
@@ -130,7 +130,7 @@ class Live(View):
 
 @dataclass(frozen=True, kw_only=True)
 class LiveService:
-    """Reads what the system does."""
+    """Reads the present state of the system."""
 
     outbox_reader: OutboxReader
     agents: Sequence[str]
@@ -141,7 +141,10 @@ class LiveService:
     clock: Clock
 
     async def look(self, reading: Reading = SHARED) -> Live:
-        """Show where each open order stands; raises `UnavailableError`, alone or in a group."""
+        """Show who acts next for each open order.
+
+        Raises `UnavailableError`, alone or in a group.
+        """
         pending = await (
             self.outbox_reader.read() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
         )
@@ -168,14 +171,12 @@ class LiveService:
 
 
 def newest(pending: WorkIndexReading) -> list[ListedOrder]:
-    """Return each open order as its newest row says, the oldest order first.
-
-    A row keeps what it said when a later change left its key as it was.
-    """
+    """Return each open order by its newest row, the oldest order first."""
     newest: dict[str, ListedOrder] = {}
     for name, kind in LISTS.items():
         for order in (listed(row, name) for row in pending.rows[kind] if is_first(row)):
             before = newest.get(order.order_id)
+            # A row stays unchanged if a later change did not move its key.
             if before is None or _changed(order) > _changed(before):
                 newest[order.order_id] = order
     return sorted(newest.values(), key=lambda order: order.placed_at or LONG_AGO)
@@ -201,7 +202,7 @@ def _live(order: ListedOrder, beginners: Mapping[tuple[str, str], str], now: dat
 
 
 def _stands(order: ListedOrder, now: datetime) -> Stands:
-    """Return who acts next; of a status that only a newer host knows, its columns say who."""
+    """Return who acts next. If only a newer host knows the order's status, its columns decide."""
     if order.situation in OF_OPERATORS:
         return Stands.OPERATOR
     if order.agents:
@@ -214,13 +215,11 @@ def _stands(order: ListedOrder, now: datetime) -> Stands:
 
 
 def _beginners(health: Sequence[AgentHealth]) -> Mapping[tuple[str, str], str]:
-    """Return by order and agent the instance that has begun the order's last attempt there.
-
-    An id of another form, such as a newer host may write, is passed over.
-    """
+    """Return the instance that has begun the last attempt of each order at each agent."""
     found: dict[tuple[str, str], tuple[int, datetime, str]] = {}
     for row in health:
         begun_here = map(REQUEST.fullmatch, row.begun if row.is_report else ())
+        # An id in another form, which a newer host may write, is skipped.
         for request in filter(None, begun_here):
             begun = int(request[2]), row.at, row.instance
             about = request[1], row.agent
@@ -229,7 +228,7 @@ def _beginners(health: Sequence[AgentHealth]) -> Mapping[tuple[str, str], str]:
 
 
 def _groups(orders: Sequence[LiveOrder]) -> list[LiveGroup]:
-    """Count the orders by where they stand, the most first."""
+    """Count the orders by who acts next, the largest group first."""
     counted = Counter[tuple[Stands, str | None, str | None]]()
     for order in orders:
         agents = [request.agent for request in order.requests]
@@ -253,7 +252,7 @@ def _breaker(agent: str, health: Sequence[AgentHealth], now: datetime) -> Breake
 
 
 def _instances(health: Sequence[AgentHealth]) -> list[LiveInstance]:
-    """Return each process that has reported, with its newest report of any agent."""
+    """Return each process that has reported, with its newest report for any agent."""
     found: dict[str, list[AgentHealth]] = {}
     for row in health:
         if row.is_report:

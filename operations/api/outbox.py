@@ -1,4 +1,4 @@
-"""The work index of all buckets, read once for all requests that come at about the same time."""
+"""The work index of all buckets, read once for all calls at about the same time."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from engine.ports import Clock
 from engine.storage.orders import OrderStore
 
 MAX_COUNTED = 1000
-"""Maximum number of rows that are read of each kind in each bucket."""
+"""The most rows of each kind that are read in each bucket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class WorkIndexReading:
     whole: Set[tuple[str, WorkItemKind]]
     """The buckets and kinds of which all rows were read."""
     buckets: int
-    """Number of buckets."""
+    """The number of buckets."""
 
     def more(self, kind: WorkItemKind) -> bool:
         """Whether there may be more rows of this kind than were read."""
@@ -33,7 +33,7 @@ class WorkIndexReading:
 
     @cached_property
     def orders(self) -> Mapping[WorkItemKind, Mapping[str, IndexRow]]:
-        """By kind and order id, one row of each order."""
+        """One row of each order, by kind and order id."""
 
         def by_order(rows: Sequence[IndexRow]) -> Mapping[str, IndexRow]:
             return {row.order_id: row for row in rows}
@@ -54,15 +54,19 @@ class OutboxReader:
     _last: list[WorkIndexReading] = field(default_factory=list)
 
     async def recent(self, kept: timedelta) -> WorkIndexReading:
-        """Return a reading younger than `kept`, a new one if need be; raises as `read` does.
+        """Return a reading younger than `kept`.
 
-        It may be older than an action that was made just now, perhaps by another host.
+        A new one is made if necessary, with `read`'s errors. It may be older than an action that
+        was just taken, perhaps by another host.
         """
         age = self.clock() - self._last[0].at if self._last else kept
         return self._last[0] if timedelta(0) <= age < kept else await self.read()
 
     async def read(self) -> WorkIndexReading:
-        """Read the work index of all buckets that answer; raises `ExceptionGroup` if none does."""
+        """Read the work index of all buckets that answer.
+
+        Raises `ExceptionGroup` if none answers.
+        """
         at, found = self.clock(), await self.store.read_buckets(self._pending_in)
         rows: dict[WorkItemKind, list[IndexRow]] = {kind: [] for kind in work_index.DUE}
         whole: set[tuple[str, WorkItemKind]] = set()
@@ -77,16 +81,14 @@ class OutboxReader:
         return self._last[0]
 
     async def _pending_in(self, bucket: str) -> tuple[Sequence[IndexRow], Set[str]]:
-        """Return the rows of a bucket, and the kinds that have more of them.
-
-        Usually one page holds them all. A kind that the page cuts off is read again by itself.
-        """
+        """Return the rows of a bucket, and the kinds that have more rows than these."""
         rows: list[IndexRow] = []
         more: set[str] = set()
         start, end = work_index.everything()
         while (
             len(page := await self.store.work_items(bucket, start, end, MAX_COUNTED)) == MAX_COUNTED
         ):
+            # Usually one page holds all rows. A kind that the page cuts off is read again, alone.
             last = _kind(page[-1])
             if _kind(page[0]) == last:
                 more.add(last)

@@ -1,4 +1,4 @@
-"""The state of the system at a glance: open orders, unsent rows, poison, agents; the last hour."""
+"""The overview of the system: open orders, unsent rows, poison messages, agents, the last hour."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +34,10 @@ SHOWN = timedelta(hours=1)
 
 ERROR = next(name for name, kind in LISTS.items() if kind is WorkItemKind.ERROR)
 MAX_CAUSES = 200
-"""Maximum number of causes that are told: a service may give each order a text of its own."""
+"""The most causes that are listed. A service may give each order a different text."""
 
 MAX_STEPS = 20
-"""Maximum number of steps in the figures: those that were completed most often."""
+"""The most steps in the figures: those that completed most often."""
 
 
 class WaitingOrders(View):
@@ -62,9 +62,9 @@ class Overview(View):
     model_config = ConfigDict(alias_generator=to_camel)
 
     at: datetime
-    """When it was read."""
+    """When the data was read."""
     open_orders: dict[str, Count]
-    """By list."""
+    """The number of open orders in each list."""
     waiting_for_operator: list[WaitingOrders]
     """The causes for which orders wait for an operator, those with the most orders first, counted
     as in `open_orders`."""
@@ -75,7 +75,7 @@ class Overview(View):
     unsent_notices: Count
     """Status notifications for the senders of orders that are not sent yet."""
     last_sweep: Sweep | None
-    """The last sweep and its supervisor, the leader."""
+    """The last sweep. Its supervisor is the leader."""
     poison: dict[str, Count]
     """The poison messages from each queue that has any."""
     waiting: dict[str, int | None]
@@ -83,7 +83,7 @@ class Overview(View):
     agents: list[AgentHealth]
     """The last health report of each instance."""
     agent_names: list[str]
-    """All agents, also those of which no instance has reported lately."""
+    """All agents, including agents of which no instance has reported recently."""
     paused_agents: list[PausedAgent]
     """The agents that operators have paused."""
 
@@ -92,7 +92,7 @@ class Followed(View):
     """The states of the orders that an operator follows."""
 
     at: datetime
-    """When it was read."""
+    """When the data was read."""
     failed: list[str]
     """The orders that wait for an operator."""
     under_way: list[str]
@@ -108,9 +108,9 @@ class LastHour(View):
     since: datetime
     until: datetime
     minutes: list[Figures]
-    """The minutes in which an order or a step ended, in order."""
+    """The minutes in which an order or a step ended, in chronological order."""
     more_steps: bool
-    """Whether there are more steps, completed less often, which the minutes leave out."""
+    """Whether the minutes leave out steps that completed less often."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +159,8 @@ class OverviewService:
     async def follow(self, request: FollowRequest) -> Followed:
         """Show the state of orders after an action on them.
 
-        They are read after the call came, and so after the action: an order that is in `Error` then
-        has failed since. Raises `UnavailableError`, alone or in a group.
+        The orders are read after the call arrived, and so after the action. An order that is then
+        in `Error` has failed since the action. Raises `UnavailableError`, alone or in a group.
         """
         pending = await self.outbox_reader.read()
         found: dict[str, list[str]] = {"failed": [], "under_way": [], "over": []}
@@ -189,7 +189,7 @@ class OverviewService:
 
 
 def waiting_causes(rows: Sequence[IndexRow]) -> list[WaitingOrders]:
-    """Return why the orders of these rows wait, the cause of the most first."""
+    """Return why the orders of these rows wait. The cause of the most orders comes first."""
     groups: dict[tuple[str | None, ...], list[ListedOrder]] = {}
     for order in (listed(row, ERROR) for row in rows):
         step, agent = _failed_at(order)
@@ -200,7 +200,7 @@ def waiting_causes(rows: Sequence[IndexRow]) -> list[WaitingOrders]:
 
 
 def _failed_at(order: ListedOrder) -> tuple[str | None, str | None]:
-    """Return the step that failed, of several the first, and its agent."""
+    """Return the first step that failed, and its agent."""
     return next(iter(order.failed_steps), None), next(iter(order.failed_agents), None)
 
 
@@ -218,7 +218,10 @@ def _waiting_for(orders: list[ListedOrder]) -> WaitingOrders:
 
 
 def _listed(pending: WorkIndexReading, name: str) -> Count:
-    """Count the orders of a list; one whose row cannot be read is counted where the row is."""
+    """Count the orders of a list.
+
+    An order with an unreadable row counts in the list of this row.
+    """
     kind = LISTS[name]
     rows = (row for row in pending.rows[kind] if row.fault or row.data.get("List") == name)
     return Count(count=len({row.order_id for row in rows}), at_least=pending.more(kind))
@@ -240,7 +243,7 @@ async def _waiting(queue: TextQueue) -> int | None:
 
 
 def _stands(pending: WorkIndexReading, order_id: str) -> str:
-    """Return where an order is, as its work items say; it is over if nothing is due."""
+    """Return whether an order has failed, continues or is over, by its work items."""
     if order_id in pending.orders[WorkItemKind.ERROR]:
         return "failed"
     kinds = {*LISTS.values()} - {WorkItemKind.ERROR}
@@ -248,7 +251,7 @@ def _stands(pending: WorkIndexReading, order_id: str) -> str:
 
 
 def _most_frequent_steps(minutes: list[Figures]) -> list[Figures]:
-    """Return the figures with at most `MAX_STEPS` steps: those that were completed most often."""
+    """Return the figures of at most `MAX_STEPS` steps: those that completed most often."""
     completed = Counter[str]()
     for minute in minutes:
         completed.update({name: took.count for name, took in minute.steps.items()})

@@ -1,4 +1,4 @@
-"""Poison messages: operators look at them, and put them back or drop them (SUB-4, FLT-6)."""
+"""Poison messages: operators read them, and redrive or drop them (SUB-4, FLT-6)."""
 
 import logging
 import re
@@ -28,28 +28,28 @@ log = logging.getLogger(__name__)
 
 MAX_CHARACTERS_SHOWN = 4000
 MAX_COUNTED = 100
-"""Maximum number of messages that are counted of each queue."""
+"""The most messages of each queue that are counted."""
 
 MAX_REMOVED = 1000
 PAGE = 100
 
 
 def source_of(dead_letter_source: str | None, queues: Iterable[str]) -> str:
-    """Return which of the queues forwarded a dead letter; of none of them, that of dead letters.
+    """Return the queue that forwarded a dead letter, or `DEAD_LETTERS` if it is unknown.
 
-    Service Bus names the queue, or the dead-letter queue below it; case has no meaning there.
+    Service Bus names the queue, or the dead-letter queue below it. Case does not matter in names.
     """
     name = (dead_letter_source or "").lower().removesuffix("/$deadletterqueue")
     return next((queue for queue in queues if queue.lower() == name), DEAD_LETTERS)
 
 
 def shown(body: bytes) -> str:
-    """Return a body as the API shows it: shortened, out of its base64, what is no text escaped."""
+    """Return a body as the API shows it: shortened, without base64, binary parts escaped."""
     return _text(body)[:MAX_CHARACTERS_SHOWN]
 
 
 def is_cut(body: bytes) -> bool:
-    """Return whether the API shows the beginning of a body only."""
+    """Whether the API shows only the beginning of a body."""
     return len(_text(body)) > MAX_CHARACTERS_SHOWN
 
 
@@ -133,18 +133,18 @@ class PoisonService:
         return [*self.storage_queues, *self.bus_queues, DEAD_LETTERS]
 
     async def _queues(self) -> Sequence[str]:
-        """Return the queues of the app, and those of agents that are gone."""
+        """Return the queues of the app, and queues of former agents."""
         return list(dict.fromkeys([*self._own, *await self.poison.queues()]))
 
     async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
-        """Put a message back on its queue; then it is removed, so that a crash loses nothing.
+        """Return a message to its queue; it is removed afterwards, so that a crash loses nothing.
 
-        A crash in between, or a second operator, may send it twice; it has an effect once. A
-        submission names its order, and an alert its event. A request and a reply name step and
-        attempt, and the service gets the same idempotency key. A wake-up changes nothing by itself.
-        On Service Bus, both copies also have the same message id.
+        A crash in between, or a second operator, may send the message twice. It takes effect once.
+        A submission names its order, and an alert its event. A request and a reply name the step
+        and the attempt, and the service gets the same idempotency key. A wake-up itself changes
+        nothing. On Service Bus, both copies also have the same message id.
 
-        Raises `UnknownMessageError`, or `RefusedError` if it cannot be put back as it was.
+        Raises `UnknownMessageError`, or `RefusedError` if the message cannot be returned unchanged.
         """
         message = await self._kept(queue, message_id)
         await self._put_back(message, text_of(message))
@@ -153,7 +153,7 @@ class PoisonService:
         return Settled(queue=queue, id=message_id, status="redriven")
 
     async def _kept(self, queue: str, message_id: str) -> PoisonMessage:
-        """Return a message of any queue; raises `UnknownMessageError`."""
+        """Return a message of any queue. Raises `UnknownMessageError`."""
         if queue not in await self._queues() or not re.fullmatch(KEY, message_id):
             raise UnknownMessageError
         return await self.poison.get(queue, message_id)
@@ -167,9 +167,9 @@ class PoisonService:
         return Settled(queue=queue, id=message_id, status="dropped")
 
     async def remove_before(self, time: datetime) -> int:
-        """Remove up to `MAX_REMOVED` messages of each queue that arrived before that time.
+        """Remove up to `MAX_REMOVED` messages of each queue that arrived before this time.
 
-        Return how many were removed.
+        Returns how many were removed.
         """
         return sum(
             await run_all(
@@ -179,7 +179,10 @@ class PoisonService:
         )
 
     async def forget(self, order_id: str) -> None:
-        """Remove the messages that name an order: an agent's request may hold personal data."""
+        """Remove the messages that name an order.
+
+        An agent's request may hold personal data.
+        """
         for source in await self._queues():
             after = ""
             while page := await self.poison.page(source, PAGE, after):
@@ -188,9 +191,10 @@ class PoisonService:
                 after = page[-1].message_id
 
     async def naming(self, email: str) -> Sequence[PoisonName]:
-        """Return the messages whose whole body holds an address, however JSON writes it.
+        """Return the messages that contain an address, in any JSON form.
 
-        So may one that was cut, or one in base64 as other clients send it.
+        Messages that were cut are included, because they may contain it. So are messages in base64,
+        as other clients send them.
         """
         found: list[PoisonName] = []
         for queue in await self._queues():
@@ -221,12 +225,12 @@ class PoisonService:
 
 
 def _names(body: bytes, order_id: str) -> bool:
-    """Whether a message names the order, in whatever encoding it came."""
+    """Whether a message names the order, in any encoding."""
     return order_id.encode() in body or order_id in readable(body)
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
-    """Log who acted and why: the message may belong to no order, and so to no history."""
+    """Log who acted and why. The message may belong to no order, and so to no history."""
     who = {"operator": request.operator, "note": request.note}
     log.warning(
         "operators.poison_settled",
@@ -235,7 +239,10 @@ def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> N
 
 
 def text_of(message: PoisonMessage) -> str:
-    """Return the body as it was received; raises `RefusedError` if it is not kept whole as text."""
+    """Return the body as it was received.
+
+    Raises `RefusedError` if it is not kept as complete text.
+    """
     if message.shortened:
         raise RefusedError(Cause(Code.MESSAGE_CUT))
     try:

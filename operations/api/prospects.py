@@ -1,7 +1,7 @@
 """What comes next for an order: who acts, when, and with which change (OPR-2).
 
-The rules are not repeated here. The rules that act say what they would do with the order: the
-scheduler's claim at the earliest time, and the supervisor's recovery after the complete-by time.
+The rules are not repeated here. The module calls the rules that will act: the scheduler's claim at
+the earliest time, and the supervisor's recovery after the complete-by time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ INSTANT = timedelta(microseconds=1)
 Claim = Callable[
     [OrderAggregate, datetime, Mapping[str, Sequence[str]], Mapping[str, datetime]], Decision
 ]
-"""The scheduler's claim; its last arguments are the agents with room now, by capability, and since
-when agents are silent."""
+"""The scheduler's claim. Its last arguments are the agents with capacity, by capability, and the
+silent agents with the times since which they are silent."""
 
 Recover = Callable[[OrderAggregate, datetime, Sequence[AgentHealth]], Decision]
-"""The supervisor's recovery; its last argument are the agents' health reports."""
+"""The supervisor's recovery. Its last argument has the agents' health reports."""
 
 
 class Actor(StrEnum):
@@ -37,7 +37,7 @@ class Actor(StrEnum):
     SUPERVISOR = "supervisor"
     OPERATOR = "operator"
     OUTSIDE = "outside"
-    """Somebody outside, whose answer a step awaits (ANS-1)."""
+    """A person or a service outside, from whom a step waits for an answer (ANS-1)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,22 +47,21 @@ class ActingRules:
     claim: Claim
     recover: Recover
     poll_delay: timedelta
-    """Time for which an order is left to the process that receives its wake-up."""
+    """For this time, an order is left to the process that receives its wake-up."""
     clock_tolerance: timedelta
     offers: Mapping[str, Sequence[str]]
-    """The agents that offer each capability, the preferred first."""
+    """The agents that offer each capability, the preferred agent first."""
     version_overlap: timedelta
     """How long the scheduler leaves an order to a newer version of the app (FLT-12)."""
     max_silence: timedelta
-    """How long an order waits for silent agents before its step is given up (SUP-9)."""
+    """How long an order waits for silent agents before its step fails (SUP-9)."""
     agent_health: Sequence[AgentHealth] = ()
-    """Recent health reports of the agents."""
+    """The recent health reports of the agents."""
 
     def turning_points(self, order: OrderAggregate, now: datetime) -> list[datetime]:
-        """Return when a claim may decide otherwise than now, the earliest first.
+        """Return the times at which the result of a claim may change, in ascending order.
 
-        That is when an agent that is closed or silent gets requests again, and when the step of the
-        order is given up.
+        At these times, a closed or silent agent gets requests again, or the order's step fails.
         """
         offering = self.offers.get(capability_of(order), ())
         times = [requests_from(self.agent_health, agent, now) for agent in offering]
@@ -71,9 +70,9 @@ class ActingRules:
         return sorted(time for time in times if time and time > now)
 
     def claimed(self, order: OrderAggregate, at: datetime) -> Decision:
-        """Return the claim at this time as if every agent had room.
+        """Return the result of a claim at this time if every agent has capacity.
 
-        Whether an agent has room is known only at the moment of the claim.
+        Whether an agent really has capacity is known only at the moment of the claim.
         """
         health, agents = self.agent_health, set(chain.from_iterable(self.offers.values()))
         open_agents = {agent for agent in agents if not requests_from(health, agent, at)}
@@ -86,9 +85,9 @@ class ActingRules:
         return self.claim(order, at, capacity, silent)
 
     def given_up_at(self, order: OrderAggregate, now: datetime) -> datetime | None:
-        """Return when the order's step is given up because of silent agents; None if it is not.
+        """Return when the order's step fails because of silent agents. None if it does not.
 
-        It is not while an agent that may do the step is not silent (SUP-9), nor after the deadline
+        The step does not fail while any agent for it is not silent (SUP-9), nor after the deadline
         of the order (SCH-17).
         """
         offering = self.offers.get(capability_of(order), ())
@@ -100,13 +99,13 @@ class ActingRules:
         return None if order.is_out_of_time(at) else at
 
     def recovered(self, order: OrderAggregate, at: datetime) -> Decision:
-        """Return the recovery at this time if nobody replies before."""
+        """Return the recovery at this time if there is no reply before it."""
         return self.recover(order, at, self.agent_health)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prospect:
-    """The next act on an order: by whom, from when on, and with which change, if known."""
+    """The next act on an order: who acts, from when on, and with which change, if known."""
 
     actor: Actor
     at: datetime | None = None
@@ -114,11 +113,11 @@ class Prospect:
     circuits_open: bool = False
     """Whether no agent gets the request that the order needs before `at`."""
     why_not: NotClaimable | None = None
-    """Why the order is not claimed before `at`; None if only room at an agent may be missing."""
+    """Why the order is not claimed before `at`. None if only capacity may be missing."""
 
 
 def what_comes(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return the next act that is expected; None for an order that has ended and needs none."""
+    """Return the next expected act. None for an order that has ended and needs none."""
     match order.state:
         case Pending():
             return _claim(order, rules, max(now, order.derived.not_before or now), now)
@@ -130,7 +129,7 @@ def what_comes(order: OrderAggregate, rules: ActingRules, now: datetime) -> Pros
 def what_comes_otherwise(
     order: OrderAggregate, rules: ActingRules, now: datetime
 ) -> Prospect | None:
-    """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
+    """Return the act of the scheduler's poll or the supervisor's sweep if no message arrives."""
     found = [recovery(order, rules, now)]
     if order.blocked() is None:
         found.append(_claim(order, rules, max(now, polled_from(order, rules, now)), now))
@@ -140,11 +139,9 @@ def what_comes_otherwise(
 
 
 def polled_from(order: OrderAggregate, rules: ActingRules, now: datetime) -> datetime:
-    """Return when every process may claim the order: at its chosen time, or after its wake-up.
-
-    A last change far to come is the time of a clock that is ahead: nobody waits for that.
-    """
+    """Return when every process may claim the order: at its start time, or after its wake-up."""
     changed = order.updated_at
+    # A last change far ahead comes from a clock that is ahead. Nobody waits for that time.
     soon = changed + rules.poll_delay if changed < now + rules.poll_delay else now
     return order.derived.not_before or soon
 
@@ -152,9 +149,9 @@ def polled_from(order: OrderAggregate, rules: ActingRules, now: datetime) -> dat
 def _claim(
     order: OrderAggregate, rules: ActingRules, at: datetime, now: datetime
 ) -> Prospect | None:
-    """Return the claim at `at`, or once an agent that the order needs makes calls again.
+    """Return the claim at `at`, or when an agent that the order needs makes calls again.
 
-    If the deadline of the order comes before, it is what the supervisor does then.
+    If the deadline of the order comes earlier, return the supervisor's act at the deadline.
     """
     refused = []
     for then in (at, *rules.turning_points(order, at)):
@@ -178,7 +175,7 @@ def _claim(
 def _given_up(
     order: OrderAggregate, rules: ActingRules, now: datetime, why_not: NotClaimable
 ) -> Prospect:
-    """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
+    """Return how the order ends, unless a newer app claims it before (FLT-12)."""
     at = max(now, order.derived.ready_since + rules.version_overlap + INSTANT)
     transition = rules.claimed(order, at)
     if not isinstance(transition, Transition):
@@ -189,7 +186,7 @@ def _given_up(
 def _answer_or_recovery(
     order: OrderAggregate, rules: ActingRules, now: datetime
 ) -> Prospect | None:
-    """Return the next act on an order with running steps that cannot be claimed."""
+    """Return the next act on an order that has running steps and cannot be claimed."""
     if not order.with_deadline():
         return Prospect(actor=Actor.OPERATOR)
     if order.overdue(now, rules.clock_tolerance):
@@ -199,7 +196,7 @@ def _answer_or_recovery(
 
 
 def recovery(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return what a supervisor does if nothing happens before; None if nothing falls due."""
+    """Return what a supervisor does if nothing happens before. None if nothing becomes due."""
     due = _first_check(order)
     if due is None:
         return None
@@ -210,7 +207,7 @@ def recovery(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospe
 
 
 def _first_check(order: OrderAggregate) -> datetime | None:
-    """Return when a supervisor looks at the order: at a complete-by time, or for its deadline."""
+    """Return when a supervisor checks the order: at a complete-by time, or for its deadline."""
     deadline = order.pending_deadline
     check = deadline.next_check if deadline else None
     return min(filter(None, (_first_deadline(order), check)), default=None)
@@ -221,5 +218,4 @@ def _first_deadline(order: OrderAggregate) -> datetime | None:
 
 
 def capability_of(order: OrderAggregate) -> str:
-    """Return the capability that the next claim needs."""
     return first_need(order, order.derived.ready_since)

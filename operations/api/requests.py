@@ -1,4 +1,4 @@
-"""The requests of operators: which part of a list; or an action, with the operator and a note."""
+"""The operators' requests: a page of a list, or an action with the operator and a note."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -18,7 +18,7 @@ from engine.http.models import Parameters, RequestBody
 from operations.api.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
-"""The characters of row keys; a matching text may still name no row."""
+"""The characters of row keys. A text that matches may still name no row."""
 
 Key = Annotated[str, Field(pattern=KEY)]
 
@@ -42,9 +42,9 @@ class Reading(Parameters):
     """How old the answer may be."""
 
     fresh: bool = False
-    """Whether it has to be read after the call came, as a call after an action needs it.
+    """Whether the data has to be read after the call arrived, as is necessary after an action.
 
-    Otherwise a reading of the last seconds may be reused, which is older than the action.
+    Otherwise a reading of the last seconds may be reused.
     """
 
 
@@ -72,7 +72,7 @@ class Filter(BaseModel):
     """The order's exact cause, as lists name it, such as `refused: card declined`."""
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order matches, as the list shows it."""
+        """Whether an order in a list matches."""
         return (
             self.workflow in (None, order.workflow)
             and self.cause in (None, order.cause)
@@ -85,39 +85,45 @@ class OrdersPage(Filter, Page):
     """One page of a list of orders, or of orders of a key, that match all given conditions."""
 
     state: ListName | None = None
-    """Without a key, Error if it is not given."""
+    """The list. Without a key, the default is Error."""
     key: Annotated[Text, Field(max_length=MAX_KEY)] | None = None
-    """The beginning of a key of the business, such as a claim number; finds orders in any state."""
+    """The beginning of a business key, such as a claim number. It finds orders in any state."""
     text: Annotated[Text, Field(max_length=200)] | None = None
-    """A part of the order's id or reason, in any case."""
+    """A part of the order's id or reason. Case does not matter."""
 
     since: Moment | None = None
-    """Orders that changed last at this time or later; an order that is over, that ended then."""
+    """Orders that changed last at this time or later. Ended orders match if they ended then."""
     until: Moment | None = None
-    """Orders that changed last before this time, or ended before it."""
+    """Orders that changed last, or ended, before this time."""
 
     @property
     def filters(self) -> bool:
-        """Whether there is any condition beside state and key that has to be looked for."""
+        """Whether there is a condition, beside state and key, that has to be searched for."""
         in_range = self.state in ENDED_LISTS
         times = () if in_range else (self.since, self.until)
         return any((self.workflow, self.step, self.agent, self.cause, self.text, *times))
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order matches, as the list shows it."""
+        """Whether an order in a list matches."""
         searched = f"{order.order_id} {order.reason or ''}".casefold()
         has_text = (self.text or "").casefold() in searched
         in_time = self.state in ENDED_LISTS or self._in_time(order.updated_at)
         return self._lists(order) and has_text and in_time and super().fits(order)
 
     def _in_time(self, at: datetime | None) -> bool:
-        """Whether a time is in the given ones; that of a row that nobody can read may be."""
+        """Whether a time is in the requested range.
+
+        The unknown time of an unreadable row counts as in it.
+        """
         if at is None:
             return True
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
     def _lists(self, order: ListedOrder) -> bool:
-        """Whether this is the order's list; the row of another one may lead to it too."""
+        """Whether the order belongs to this list.
+
+        A row in this list may also lead to an order of another one.
+        """
         return self.state is None or order.in_list == self.state
 
 
@@ -126,7 +132,7 @@ class AuditPage(Page):
 
 
 AlertKey = Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")]
-"""The key of an alert, after which a page begins."""
+"""The key of an alert after which a page begins."""
 
 
 class AlertsPage(Page):
@@ -155,7 +161,7 @@ class PoisonPage(Page):
 
 
 class Search(Parameters):
-    """The beginning of order ids: the bucket at least."""
+    """The beginning of order ids. It must contain at least the bucket."""
 
     id: Annotated[
         str,
@@ -182,13 +188,13 @@ class PauseRequest(OperatorRequest):
 
 @cache
 def act_request(action: AnyAction) -> type[OperatorRequest]:
-    """Return the body of an action on one order: who acts and why, and what the action asks."""
+    """Return the model of the body for an action on one order: operator, note and arguments."""
     return create_model(f"{_title(action)}Request", __base__=(OperatorRequest, action.asks))
 
 
 @cache
 def arguments_body(action: AnyAction) -> type[RequestBody]:
-    """Return what the action asks, as a body of a call has it."""
+    """Return the arguments of the action as the model of a body."""
     return create_model(f"{_title(action)}Arguments", __base__=(RequestBody, action.asks))
 
 
@@ -203,7 +209,7 @@ class FollowRequest(RequestBody):
         tuple[Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")], ...],
         Field(min_length=1, max_length=2000),
     ]
-    """Their ids."""
+    """The ids of the orders."""
 
 
 class Where(RequestBody, Filter):
@@ -214,7 +220,7 @@ class Where(RequestBody, Filter):
     """Orders that changed last at this time or later."""
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order matches, as the list shows it, apart from its time."""
+        """Whether an order in a list matches, apart from its time."""
         return self.outcome in (None, order.outcome) and super().fits(order)
 
 
@@ -242,7 +248,7 @@ class CopiedRows(RequestBody):
     at: Moment
     """The moment before the rows were read."""
     rows: list[dict[str, Any]]
-    """The columns of each row, with its `RowKey`; a time is an object: `{"time": "…"}`."""
+    """The columns of each row, with its `RowKey`. A time is an object: `{"time": "…"}`."""
 
 
 class RestoreRequest(OperatorRequest):
@@ -258,20 +264,18 @@ class BulkRequest(OperatorRequest):
     arguments: dict[str, Any] = Field(default_factory=dict)
     """The arguments of the action, except the step, which `where` names. A dry run needs no
     arguments. An action on a step needs the name of the step in `where`, in a dry run too.
-
-    An action on a step needs its name there, in a dry run too.
     """
     where: Where = Where()
     until: Moment | None = None
-    """Orders that changed last before this time, which is over.
+    """Orders that changed last before this time, which must be in the past.
 
-    A dry run returns it; an action requires it.
+    A dry run returns the time. An action requires it.
 
     An order that was acted on has changed after this time, even if it fails again. So the same
     request, sent again after a crash, finishes the work and acts on no order twice.
     """
     dry_run: bool = True
     limit: Annotated[int, Field(ge=1, le=200)] = 100
-    """Number of orders that one call looks at."""
+    """The number of orders that one call examines."""
     continuation: Key | None = None
     """The value from the previous page."""

@@ -1,4 +1,4 @@
-"""Retention: finished orders are removed by their age, and personal data on request."""
+"""Retention: removes ended orders by their age, and personal data on request."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -36,16 +36,17 @@ from operations.api.views import Acted, ListedOrder
 log = logging.getLogger(__name__)
 
 RUN_TIME = timedelta(seconds=70)
-"""Time after which a run begins nothing more; the next run goes on. Its function has longer."""
+"""After this time a run starts nothing more, and the next run continues. Its function has more
+time."""
 
 LATE = timedelta(days=1)
-"""Delay of a removal from which on the runs count as falling behind."""
+"""If removals are later than this, the runs count as falling behind."""
 
 MAX_ALERTS = 1000
-"""Maximum number of alerts that are removed at a time."""
+"""How many alerts are removed in one call."""
 
 AT_ONCE = 16
-"""Maximum number of orders of a bucket that are removed at a time."""
+"""The most orders of a bucket that are removed at the same time."""
 
 
 class Found(View):
@@ -55,23 +56,23 @@ class Found(View):
     found: list[ListedOrder]
     """The same orders, as lists show them."""
     looked_at: int
-    """How many orders were searched on this page."""
+    """How many orders of this page were searched."""
     unreadable: list[str]
-    """Orders on this page that cannot be read, so that their customer is unknown."""
+    """Orders on this page that cannot be read, so their customer is unknown."""
     messages: list[PoisonName]
-    """Poison messages that hold the address, on the first page."""
+    """Poison messages that contain the address, on the first page only."""
     continuation: str | None = None
 
 
 def erase(
     order: OrderAggregate, request: OperatorRequest, payload: Payload, now: datetime
 ) -> Transition:
-    """Return the change that erases the customer's data, also from answers (ANS-5).
+    """Return the transition that erases the customer's data, including data in answers (ANS-5).
 
-    Order, state and history stay, with the times by which lists and retention go. Of its business
-    keys those stay that the erased payload still has: a field that was a key once may be personal
-    now. The history records who erased it and why. Raises `RefusedError` if nothing is left to
-    erase.
+    The order, its state and its history stay, with the times that lists and retention need. A
+    business key stays only if the erased payload still has it, because a field that was once a key
+    may now be personal. The history records who erased the data and why. Raises `RefusedError` if
+    nothing is left to erase.
     """
     erased = payload.erased(order.submitted.payload)
     steps = tuple(map(without_personal_data, order.steps))
@@ -87,7 +88,7 @@ def erase(
 
 
 def is_over(order: ArchivedOrder, since: datetime) -> bool:
-    """Whether the order has been finished since before that time and needs no operator."""
+    """Whether the order ended before this time and needs no operator."""
     if order.record is None:
         return not order.fault  # a history whose order is gone
     return order.record.is_over and order.record.updated_at < since
@@ -99,7 +100,7 @@ class Removed:
 
     count: int
     behind: bool = False
-    """Whether the run ended with records left that are overdue by more than `LATE`."""
+    """Whether the run left records that are overdue by more than `LATE`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +119,11 @@ class RetentionService:
     payload: Payload
     workflows: Workflows
     keep: timedelta | None
-    """How long finished orders, alerts, poison messages and keys are kept; None means for ever."""
+    """How long ended orders, alerts, poison messages and keys are kept. None means for ever."""
 
     async def sweep(self) -> int:
-        """Remove old records, and whole orders only; return how many orders were removed.
-
-        It removes nothing if the clock is off: to a clock that is ahead, every record is old.
-        """
+        """Remove old records and whole old orders. Return how many orders were removed."""
+        # To a clock that is ahead, every record would be old.
         if not await self.clock_guard.agrees():
             return 0
         removed = await self._sweep(self.clock() - self.keep) if self.keep is not None else 0
@@ -133,7 +132,7 @@ class RetentionService:
         return removed
 
     async def _sweep(self, since: datetime) -> int:
-        """Sweep all buckets and kinds of records at once, so that each has the whole run time."""
+        """Sweep all buckets and kinds of records concurrently. Each has the whole run time."""
         until = self.clock() + RUN_TIME
         work = {bucket: self._sweep_bucket(bucket, since, until) for bucket in self.archive.buckets}
         work["alerts"] = self._sweep_others(
@@ -151,7 +150,7 @@ class RetentionService:
     async def _sweep_others(
         self, remove: Callable[[datetime], Awaitable[int]], since: datetime, until: datetime
     ) -> Removed:
-        """Remove records older than `since`, part by part, until none is left or the time is up."""
+        """Remove records older than `since` in parts, until none is left or the time is up."""
         count = 0
         while part := await remove(since):
             count += part
@@ -160,9 +159,9 @@ class RetentionService:
         return Removed(count)
 
     async def _sweep_bucket(self, bucket: str, since: datetime, until: datetime) -> Removed:
-        """Sweep a bucket from where the last run ended.
+        """Sweep a bucket from the place where the last run ended.
 
-        So old orders that stay do not keep the runs from those behind them.
+        So old orders that stay do not keep the runs from the orders behind them.
         """
         removed, start = 0, await self.archive.place(bucket)
         while True:
@@ -180,7 +179,7 @@ class RetentionService:
         return Removed(removed, behind=behind)
 
     async def _remove(self, order: ArchivedOrder) -> bool:
-        """Remove an order, and return whether that succeeded; an error is logged."""
+        """Remove an order, and return whether this succeeded. An error is logged."""
         try:
             await self.archive.remove(order)
         except UnavailableError:
@@ -216,7 +215,7 @@ class RetentionService:
         )
 
     def _is_of(self, order: OrderAggregate, email: str) -> bool:
-        """Whether the order belongs to a person, by its payload or by an answer (ANS-5)."""
+        """Whether the order belongs to this person, by its payload or by an answer (ANS-5)."""
         if self.payload.belongs_to(order.submitted.payload, email):
             return True
         workflow = self.workflows.find(order.workflow, order.workflow_version)
@@ -225,7 +224,8 @@ class RetentionService:
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
         """Erase the personal data of an order; raises `RefusedError` or `UnknownOrderError`.
 
-        Poison messages that name the order are removed first, even if there is no such order.
+        Poison messages that name the order are removed first, even if the order does not exist.
+        Raises `RefusedError` or `UnknownOrderError`.
         """
         await self.poison.forget(order_id)
         await self.unit_of_work.run(
@@ -236,7 +236,7 @@ class RetentionService:
 
 
 def _is_of(step: Step, workflow: WorkflowDefinition | None, email: str) -> bool:
-    """Whether the kept answer of a step names the person as one whose the order is.
+    """Whether the recorded answer of a step names this person as the customer of the order.
 
     All personal data counts if the app no longer has the step.
     """

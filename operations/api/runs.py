@@ -1,4 +1,4 @@
-"""Operators run the work of a timer by hand, while the timer stays away (SUP-7)."""
+"""Operators run the work of a timer themselves, while the timer does not run (SUP-7)."""
 
 import logging
 import time
@@ -21,14 +21,14 @@ class Ran(View):
 
 @dataclass(frozen=True, kw_only=True)
 class RunService:
-    """Runs the work of the app's timers once, whenever an operator asks."""
+    """Runs the work of the app's timers on request."""
 
     work: Mapping[str, Callable[[], Awaitable[object]]]
-    """The work of each timer by its name in `engine.decisions.operator_actions.RUNS`."""
+    """The work of each timer, by its name in `engine.decisions.operator_actions.RUNS`."""
     monotonic: Callable[[], float] = time.monotonic
 
     async def run(self, name: str, request: OperatorRequest) -> Ran:
-        """Run it now; a run of the timer at the same time does no harm.
+        """Run the work now; a concurrent run of the timer does no harm.
 
         The log names the operator before the work begins. Raises `UnavailableError`.
         """

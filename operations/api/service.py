@@ -1,4 +1,4 @@
-"""The operators' reads and actions; each action is written to the state first (OPR-6)."""
+"""The operators' queries and actions. Each action is written to the state first (OPR-6)."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -56,14 +56,14 @@ log = logging.getLogger(__name__)
 
 MAX_LOOKED_AT = 500
 MAX_PAGES = 4
-"""Limits of the orders that one call looks at for those that it shows.
+"""The most pages of orders that one call searches.
 
-A page may be short or even empty without being the last one.
+A page of the answer may be short or even empty without being the last one.
 """
 
 
 Find = Callable[[str], Awaitable[OrderAggregate | datetime]]
-"""Returns an order; or when it was placed, if it is accepted but not recorded yet.
+"""Returns an order, or the time of its placement if it is accepted but not recorded yet.
 
 Raises `UnknownOrderError`.
 """
@@ -85,15 +85,18 @@ class OperatorService:
     links: OutsideLinks = NOWHERE
 
     async def probe(self) -> None:
-        """Ask the state store for one row; raises `UnavailableError` if it is away."""
+        """Read one row from the state store.
+
+        Raises `UnavailableError` if the store is unavailable.
+        """
         await self.store.work_items(
             self.store.buckets[0], *work_index.all_of(work_index.WorkItemKind.ERROR), limit=1
         )
 
     async def list(self, page: OrdersPage) -> OrderList:
-        """List open orders, the longest waiting first, or ended ones, the newest first.
+        """List open orders, the longest waiting first, or ended orders, the newest first.
 
-        Or those of a key.
+        With a key, list the orders with this key.
         """
         return await (self._of_state(page) if page.key is None else self._of_key(page, page.key))
 
@@ -115,11 +118,12 @@ class OperatorService:
         )
 
     async def _of_key(self, page: OrdersPage, key: str) -> OrderList:
-        """Return orders whose key begins so; those whose key it is come first, on the first page.
+        """Return orders whose key begins with this text.
 
-        Of keys of different length, such as 20 and 200, the shorter would come last.
+        The first page begins with exact matches.
         """
         start, end = keys.business_keys(key)
+        # Keys may differ in length, such as 20 and 200, and the shorter one would come last.
         exact: list[str] = []
         if page.continuation is None:
             same = await self.store.key_rows(*keys.same_business_keys(key), page.limit)
@@ -138,7 +142,10 @@ class OperatorService:
         )
 
     async def _found(self, order_id: str, row: str) -> ListedOrder | None:
-        """Return the order as a list shows it, also if it is unreadable; None if it is gone."""
+        """Return the order as a list shows it, even if it is unreadable.
+
+        None if it no longer exists.
+        """
         try:
             order = await self.store.load(order_id)
         except UnreadableRowError as fault:
@@ -147,7 +154,7 @@ class OperatorService:
         return views.found(order) if order else None
 
     async def audit(self, page: AuditPage) -> AuditList:
-        """List what operators did to orders, the newest first; also that they saw personal data."""
+        """List operators' actions on orders, newest first, including views of personal data."""
         ends = f"{work_index.ACTED_PREFIX}", f"{work_index.ACTED_PREFIX}{keys.LAST}"
         rows, continuation = await work_item_page(self.store, *ends, page.limit, page.continuation)
         entries, unreadable = [], []
@@ -159,7 +166,10 @@ class OperatorService:
         return AuditList(entries=entries, unreadable=unreadable, continuation=continuation)
 
     async def search(self, query: Search) -> FoundOrders:
-        """Find orders in any state by the beginning of their ids; this is one range of rows."""
+        """Find orders in any state by the beginning of their ids.
+
+        This reads one range of rows.
+        """
         beginning = query.id
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [order for order in page.orders if order.order_id.startswith(beginning)]
@@ -184,7 +194,7 @@ class OperatorService:
     async def explain(self, order_id: str) -> Explanation:
         """Explain why an order is where it is, who acts next and when.
 
-        Raises `UnknownOrderError` (OPR-2).
+        Implements OPR-2. Raises `UnknownOrderError`.
         """
         try:
             order, now = await self.find(order_id), self.clock()
@@ -228,7 +238,7 @@ class OperatorService:
         return Revealed(order_id=order_id, payload=dict(submitted))
 
     async def vocabulary(self) -> Vocabulary:
-        """Show the words and marks of the states of orders and steps, and all actions."""
+        """Show the terms and marks of the states of orders and steps, and all actions."""
         return vocabulary(self.links)
 
 
@@ -242,7 +252,10 @@ def _looked(order: OrderAggregate, request: OperatorRequest, now: datetime) -> N
 
 
 def command_of(action: AnyAction, request: OperatorRequest) -> OperatorCommand[Any]:
-    """Return what a request for the action asks; its body has the action's arguments too."""
+    """Return the command in a request for the action.
+
+    Its body also holds the action's arguments.
+    """
     given = action.asks.model_fields.keys() & request.model_fields_set
     arguments = action.asks(**{name: getattr(request, name) for name in given})
     return OperatorCommand(operator=request.operator, note=request.note, arguments=arguments)

@@ -1,6 +1,6 @@
-"""Binds the operators' API, retention, and the queues of messages that the platform gives up.
+"""Binds the operators' API, retention, and the queues of messages that failed too often.
 
-All routes but the health check begin with /api/operator.
+All routes except the health check begin with /api/operator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +68,10 @@ class OperatorServices:
 
 
 def operator_routes(services: OperatorServices) -> Sequence[Route]:
-    """Return the operators' routes; each is a function of the app and part of its OpenAPI text."""
+    """Return the operators' routes.
+
+    Each is an Azure function and a part of the OpenAPI description.
+    """
     orders, overview, retention = services.orders, services.overview, services.retention
     agents, alerts, poison = services.agents, services.alerts, services.poison
     return [
@@ -111,8 +114,6 @@ def operator_routes(services: OperatorServices) -> Sequence[Route]:
 
 
 def _acting(action: AnyAction, orders: OperatorService) -> Route:
-    """Return the route of an action on one order."""
-
     async def act(order_id: str, request: OperatorRequest) -> Acted:
         return await orders.act(action, order_id, request)
 
@@ -122,13 +123,11 @@ def _acting(action: AnyAction, orders: OperatorService) -> Route:
 
 
 def _function(name: str) -> str:
-    """Return the name of a function, without hyphens: it is a part of names of settings."""
+    # Names of settings contain the function's name, so it has no hyphens.
     return f"operator_{name.replace('-', '_')}"
 
 
 def _running(name: str, runs: RunService) -> Route:
-    """Return the route that runs the work of one timer."""
-
     async def run(request: OperatorRequest) -> Ran:
         return await runs.run(name, request)
 
@@ -137,7 +136,7 @@ def _running(name: str, runs: RunService) -> Route:
 
 
 def retention_functions(retention: RetentionService) -> func.Blueprint:
-    """Return the function that removes old records."""
+    """Make the function that removes old records."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
@@ -150,7 +149,7 @@ def retention_functions(retention: RetentionService) -> func.Blueprint:
 def poison_functions(
     poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]
 ) -> func.Blueprint:
-    """Return the functions that keep as poison the messages that the platform gives up."""
+    """Make the functions that keep messages as poison after the platform's last delivery."""
     triggers = Functions()
     for queue in storage_queues:
         _bind_poison_queue(triggers, queue, poison)
@@ -173,12 +172,12 @@ def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> 
 
 
 def given_up(detail: str) -> Cause:
-    """Return the reason of a message that the platform has given up."""
+    """Return the reason for a message that the platform delivered too often."""
     return Cause(Code.FAILED_TOO_OFTEN, {"detail": detail})
 
 
 def _reason(properties: Mapping[str, object]) -> Cause:
-    """Return why the bus gave a message up: Azure shows it as application properties alone."""
+    """Return why the bus dead-lettered a message. Azure gives it only as application properties."""
     texts = [properties.get(name) for name in ("DeadLetterReason", "DeadLetterErrorDescription")]
     return given_up(", ".join(str(text) for text in texts if text))
 

@@ -41,10 +41,10 @@ from engine.words.history import in_words, words_of_event
 from operations.api.vocabulary import ACCEPTED
 
 WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)
-"""The states in which a step waits; the last one is of an undo alone."""
+"""The states in which a step waits. The last one belongs to an undo."""
 
 MAX_SHOWN = 200
-"""Maximum number of characters of a step's last answer in a list."""
+"""The most characters of a step's last answer in a list."""
 
 Listed = TypeVar("Listed")
 
@@ -66,7 +66,7 @@ class StepStateView(View):
 
 
 class StepView(StepStateView):
-    """One step of an order."""
+    """A step of an order."""
 
     title: str
     """The title that the author gave the step; may be empty."""
@@ -101,7 +101,7 @@ class StepView(StepStateView):
 
 
 class EntryView(View):
-    """One line of an order's history."""
+    """An entry of an order's history."""
 
     at: datetime
     actor: str
@@ -109,7 +109,7 @@ class EntryView(View):
     detail: str
     """What happened, in words."""
     events: list[dict[str, Any]]
-    """Each event by its name, `event`, with its fields, and its cause in words as `reason`."""
+    """Each event with its name, `event`, its fields, and its cause in words as `reason`."""
 
 
 class StateView(View):
@@ -119,7 +119,7 @@ class StateView(View):
     locked_by: str | None
     complete_by: datetime | None
     process_state: ProcessState | Literal["Accepted"]
-    """`Accepted` if the queue holds it; no order is recorded in such a state."""
+    """`Accepted` while the order is only in the queue. No recorded order has this state."""
     failure_count: int
     direction: Direction
     outcome: Outcome | None
@@ -137,7 +137,7 @@ class StateView(View):
     deadline_state: DeadlineState | None
     updated_at: datetime
     situation: str
-    """As the vocabulary explains it."""
+    """The status, which the vocabulary explains."""
     held_by: str | None
     held_because: str | None
     held_since: datetime | None
@@ -148,7 +148,8 @@ class OrderView(StateView):
 
     placed_at: datetime
     payload: dict[str, Any]
-    """The submitted payload; personal data is `hidden`, or `erased` if it is."""
+    """The submitted payload. Personal data is shown as `hidden`, or as `erased` after its erasure.
+    """
     undone_because: str | None
     """Why the order is being undone, or was undone; null otherwise."""
     hides: bool
@@ -156,7 +157,7 @@ class OrderView(StateView):
     erased: bool
     """Whether an operator has erased the personal data."""
     keys: list[str]
-    """The keys by which its business names it, and by which it is found."""
+    """The business keys by which the order is found."""
     steps: list[StepView]
     history: list[EntryView]
     actions: list[str]
@@ -164,7 +165,6 @@ class OrderView(StateView):
 
 
 def state_view(order: OrderAggregate) -> StateView:
-    """Return the state record of an order."""
     derived, hold, deadline = order.derived, order.hold, order.deadline
     return StateView(
         order_id=order.order_id,
@@ -213,7 +213,7 @@ def order_view(
 
 
 def _undone_because(events: Iterable[HistoryEvent]) -> str | None:
-    """Return why an order is taken back, which the reason of a failed undo does not say."""
+    """Return why an order is being undone. The reason of a failed undo does not say it."""
     reason = None
     for event in events:
         match event:
@@ -225,12 +225,11 @@ def _undone_because(events: Iterable[HistoryEvent]) -> str | None:
 
 
 def hides(submitted: Mapping[str, Any], payload: Payload) -> bool:
-    """Whether a payload holds personal data."""
     return bool(payload.erased(submitted) != submitted)
 
 
 def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
-    """Return what is known of an order that is accepted but not recorded yet."""
+    """Return what is known about an order that is accepted but not recorded yet."""
     return OrderView(
         order_id=order_id,
         locked_by=None,
@@ -267,7 +266,6 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
 
 
 def step_state_view(step: Step) -> StepStateView:
-    """Return the state of a step."""
     return StepStateView(
         name=step.name,
         state=step.pattern_state,
@@ -306,7 +304,10 @@ def _step(order: OrderAggregate, step: Step, now: datetime) -> StepView:
 
 
 def _not_before(order: OrderAggregate, step: Step, now: datetime) -> datetime | None:
-    """Return the earliest start of the step; while it is still to be done, also the order's own."""
+    """Return the earliest start of the step.
+
+    For a step not started, this includes the order's own time.
+    """
     starts_at = order.starts_at(step)
     is_to_be_done = step.pattern_state is StepState.NOT_STARTED
     return starts_at if is_to_be_done and starts_at and starts_at > now else step.not_before
@@ -323,7 +324,7 @@ def _entry(entry: HistoryEntry) -> EntryView:
 
 
 def _events(events: Sequence[HistoryEvent]) -> Iterator[dict[str, Any]]:
-    """Yield the events as data, each with its name, and with its cause in words too."""
+    """Yield the events as data, each with its name, and with its cause in words."""
     known = [event for event in events if not isinstance(event, UnknownEvent)]
     for event, data in zip(known, to_data(known), strict=True):
         cause = data.get("cause")
@@ -332,7 +333,7 @@ def _events(events: Sequence[HistoryEvent]) -> Iterator[dict[str, Any]]:
 
 
 class ListedOrder(View):
-    """An order as a list shows it, from its index row."""
+    """An order in a list, from its index row."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -341,23 +342,24 @@ class ListedOrder(View):
 
     order_id: str
     in_list: Annotated[str | None, Field(validation_alias="List", exclude=True)] = None
-    """The one list that has the order; None if another row lists it."""
+    """The list that contains the order. None if another row lists it."""
     process_state: ProcessState
     failure_count: int
     priority: Priority
     workflow: str
     situation: str
-    """As the vocabulary explains it."""
+    """The status, which the vocabulary explains."""
     outcome: Outcome | None = None
     step: str | None = None
-    """The step at which an open order is; of several steps, the one that failed most."""
+    """The step at which an open order is. If there are several, it is the step that failed most
+    often."""
     attempt: int | None = None
     """The number of the attempt at that step, from 1, of `threshold`."""
     threshold: int | None = None
     last_answer: str | None = None
     """Why the last attempt at that step ended without a result."""
     complete_by: datetime | None = None
-    """When an answer is due, if the step runs."""
+    """When an answer is due, if the step is running."""
     not_before: datetime | None = None
     """The earliest time of the next attempt, if the order waits for one."""
     due_by: datetime | None = None
@@ -366,7 +368,7 @@ class ListedOrder(View):
     """When the id of the order was made."""
     failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
-    """The agents that have a request of the order, and have not answered it."""
+    """The agents that have a request of the order and have not answered it."""
     waits_for: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     """The steps that wait for an external event."""
     failed_agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
@@ -375,7 +377,7 @@ class ListedOrder(View):
     """The name of the group of its cause, such as `refused: card declined`."""
     reason: str | None = None
     updated_at: datetime | None
-    """Null if its row cannot be read."""
+    """The time of the last change. Null if the row cannot be read."""
 
 
 def found(order: OrderAggregate) -> ListedOrder:
@@ -384,7 +386,7 @@ def found(order: OrderAggregate) -> ListedOrder:
 
 
 def listed(row: IndexRow, state: str) -> ListedOrder:
-    """Return an order as this list shows it; an unreadable row is shown as such."""
+    """Return an order as this list shows it, or a placeholder for an unreadable row."""
     try:
         return _listed(row.order_id, row.data)
     except ValueError:  # also of pydantic
@@ -409,7 +411,7 @@ def _unreadable(row: IndexRow) -> Cause:
 
 
 def _listed(order_id: str, shown: Mapping[str, Any]) -> ListedOrder:
-    """Return the order; raises ValueError if its columns cannot be read."""
+    """Return the order. Raises ValueError if its columns cannot be read."""
     last_answer = _words_in(shown.get("LastAnswer"))
     own = {
         "OrderId": order_id,
@@ -421,7 +423,7 @@ def _listed(order_id: str, shown: Mapping[str, Any]) -> ListedOrder:
 
 
 def _words_in(column: Any) -> str | None:
-    """Return the words of the cause in a column; raises ValueError if it has none."""
+    """Return the words for the cause in a column. Raises ValueError if it holds no cause."""
     if column is None:
         return None
     try:
@@ -431,15 +433,15 @@ def _words_in(column: Any) -> str | None:
 
 
 class OrderList(View):
-    """One page of orders: the longest waiting first, or in the sequence of their keys."""
+    """A page of orders: the longest waiting first, or in the sequence of their keys."""
 
     orders: list[ListedOrder]
     continuation: str | None = None
-    """Where the next page begins; null on the last one."""
+    """The value that returns the next page. Null on the last page."""
 
 
 class ActedView(View):
-    """An operator's action on one order, or on all of them."""
+    """An operator's action on one order, or on all orders."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -455,7 +457,7 @@ class ActedView(View):
 
     @classmethod
     def of(cls, row: IndexRow) -> Self:
-        """Return what the row lists; raises ValueError if it cannot be read."""
+        """Return the action in the row. Raises ValueError if it cannot be read."""
         data = row.data
         facts = exact_json.read(str(data.get("Data")))
         detail = in_words(read_events(str(data.get("Event")), str(data.get("Detail")), facts))
@@ -467,7 +469,7 @@ class AuditList(View):
 
     entries: list[ActedView]
     unreadable: list[str]
-    """The keys of the rows of this page that cannot be read."""
+    """The keys of the rows on this page that cannot be read."""
     continuation: str | None = None
 
 
@@ -476,17 +478,17 @@ class FoundOrders(View):
 
     orders: list[StateView]
     unreadable: list[str]
-    """Matching orders that cannot be read; *explain* says why."""
+    """Matching orders that cannot be read. *explain* says why."""
     more: bool
-    """Whether there are more orders; then give more of the id."""
+    """Whether there are more orders. Then enter more of the id."""
 
 
 class Revealed(View):
-    """Who the customer of one order is."""
+    """The personal data of an order's customer."""
 
     order_id: str
     payload: dict[str, Any]
-    """The submitted payload, whole."""
+    """The complete submitted payload."""
 
 
 class Count(View):
@@ -494,7 +496,7 @@ class Count(View):
 
     count: int
     at_least: bool
-    """Whether there are more, which were not counted."""
+    """Whether there are more rows, which were not counted."""
 
 
 class Acted(View):
@@ -508,9 +510,10 @@ class Acted(View):
 def cut(
     found: Sequence[Listed], limit: int, key: Callable[[Listed], str]
 ) -> tuple[Sequence[Listed], str | None]:
-    """Return the first `limit` items, and the key after which the next page begins; None: no more.
+    """Return the first `limit` items, and the key after which the next page begins.
 
-    `found` holds at least one item more than `limit` if there are more.
+    The key is None if there are no more items. `found` needs at least one item more than `limit` if
+    there are more.
     """
     has_more = len(found) > limit
     return found[:limit], key(found[limit - 1]) if has_more else None
@@ -519,10 +522,10 @@ def cut(
 async def work_item_page(
     store: OrderStore, start: str, end: str, limit: int, continuation: str | None
 ) -> tuple[Sequence[IndexRow], str | None]:
-    """Return one page of the work index of all buckets, and where the next page begins.
+    """Return a page of the work index of all buckets, and where the next page begins.
 
-    The page holds rows from `start` to `end`, oldest first. Raises `InvalidError` if `continuation`
-    lies outside that range.
+    The page has rows with keys from `start` to before `end`, oldest first. Raises `InvalidError` if
+    `continuation` is outside this range.
     """
     if continuation:
         if not start <= continuation < end:

@@ -49,10 +49,10 @@ RUNBOOK: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutsideLinks:
-    """The places outside the console to which it leads; each may be empty."""
+    """The addresses outside the console to which it links. Each may be empty."""
 
     log: str = ""
-    """The address of an order's log, with `{orderId}` for its id."""
+    """The address of an order's log, with `{orderId}` in the place of its id."""
     runbook: str = ""
     """The address of `docs/operations/runbooks.md`."""
 
@@ -61,14 +61,14 @@ NOWHERE = OutsideLinks()
 
 
 class Term(View):
-    """The word for a state, and its mark."""
+    """The term for a state, and its mark."""
 
     word: str
     mark: Mark
 
 
 class OrderTerm(Term):
-    """The word for the status of an order, and its mark."""
+    """The term for the status of an order, and its mark."""
 
     is_over: bool
     """Whether the order is finished and needs no operator."""
@@ -77,18 +77,18 @@ class OrderTerm(Term):
 
 
 ACCEPTED = "accepted"
-"""The status of an order that the queue holds; none is recorded in it."""
+"""The status of an order that is only in the queue. No recorded order has it."""
 
 
 class StepTerm(Term):
-    """The word for the state of a step, and its mark."""
+    """The term for the state of a step, and its mark."""
 
     may_be_tried_again: bool
     """Whether a step in this state that has failed before is being tried again."""
 
 
 class EventTerm(View):
-    """The word for an event of the history, and its meaning."""
+    """The term for an event of the history, and its meaning."""
 
     word: str
     is_failure: bool
@@ -108,7 +108,7 @@ class ListTerm(View):
     parts: list[str]
     """The values of `state` by which `GET /api/operator/orders` returns the orders of this list."""
     situation: str | None = None
-    """If given, the list has only the orders of this status."""
+    """The status of all orders in the list, if it has only orders of one status."""
     waits_for_operator: bool
     """Whether its orders wait for an operator's action."""
     is_under_way: bool
@@ -120,7 +120,7 @@ class ListTerm(View):
 
 
 class Subject(StrEnum):
-    """The things that an action can concern."""
+    """What an action can concern."""
 
     ORDER = "order"
     MESSAGE = "message"
@@ -128,7 +128,7 @@ class Subject(StrEnum):
     PERSONAL = "personal"
     """The personal data of one order."""
     ANSWER = "answer"
-    """An answer from outside (ANS-1)."""
+    """An external event (ANS-1)."""
 
 
 OTHERS: Mapping[str, Subject] = {
@@ -144,15 +144,15 @@ OTHERS: Mapping[str, Subject] = {
     "remind": Subject.ANSWER,
     "link": Subject.ANSWER,
 }
-"""What operators can do beside the actions on orders: it has routes and dialogs of its own."""
+"""The operators' actions besides those on orders. They have their own routes and dialogs."""
 IRREVERSIBLE = {"erase", "drop", "answer", "refuse"}
 
 
 class FieldTerm(View):
-    """A field of the dialog that asks for an action: one of its arguments."""
+    """A field of an action's dialog, for one of its arguments."""
 
     name: str
-    """The name in the body of the request."""
+    """The field's name in the body of the request."""
     label: str
     kind: ArgumentKind
     choices: list[str]
@@ -160,22 +160,23 @@ class FieldTerm(View):
 
 
 class ActionTerm(View):
-    """An operator's action, and its texts."""
+    """An operator's action with its texts."""
 
     name: str
     title: str
     button: str
-    """The text on its button."""
+    """The text of its button."""
     effect: str
     done: str
     danger: bool
     """Whether the action cannot be reversed."""
     subject: Subject
-    """Whether it concerns an order, its personal data, a message, an agent or an answer."""
+    """The subject of the action, such as an order, its personal data, a message, an agent or an
+    answer."""
     fields: list[FieldTerm]
     """The fields of the action, besides the operator's name and a note."""
     lists: list[str]
-    """The lists in which it is a bulk action."""
+    """The lists in which the action is available as a bulk action."""
 
 
 class Vocabulary(View):
@@ -183,11 +184,11 @@ class Vocabulary(View):
 
     etag = True
     orders: dict[str, OrderTerm]
-    """By status."""
+    """The terms for orders, by status."""
     steps: dict[str, StepTerm]
-    """By state."""
+    """The terms for steps, by state."""
     events: dict[str, EventTerm]
-    """By name."""
+    """The terms for events, by name."""
     actions: list[ActionTerm]
     lists: dict[str, ListTerm]
     """The lists of orders: first those that wait for an operator, last those that have ended."""
@@ -198,7 +199,7 @@ class Vocabulary(View):
 
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
-    """Return the vocabulary of orders, and where pages lead to from it."""
+    """Return the vocabulary of orders, with the links of the pages."""
     orders = {str(status): _order_term(status, info) for status, info in STATUS_INFO.items()}
     of_actions = chain.from_iterable(names_of_action(action.name) for action in ACTIONS)
     events = {**EVENT_INFO, **{name: EventInfo() for name in of_actions if name not in EVENT_INFO}}
@@ -217,7 +218,7 @@ def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
 
 
 def runbook_of(page: str) -> dict[str, str]:
-    """Return the address of what to do for each type of alert, on the page at that address."""
+    """Return the runbook's address for each type of alert, on the page at this address."""
     return {name: f"{page}#{section}" for name, section in RUNBOOK.items()}
 
 
@@ -253,7 +254,7 @@ def _event_term(name: str, info: EventInfo) -> EventTerm:
 
 
 def _lists() -> dict[str, ListTerm]:
-    """Return the counted lists, and those that are made of several of them."""
+    """Return the counted lists, and the lists that are combinations of them."""
     counted = {name: _counted(name, STATUS_INFO[status_in(name)]) for name in LISTS}
     waiting = {name: term for name, term in counted.items() if term.waits_for_operator}
     under_way = [name for name, term in counted.items() if term.is_under_way]

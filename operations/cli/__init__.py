@@ -1,6 +1,6 @@
 """The operators' command line, in the language that `OPERATOR_LANGUAGE` names.
 
-The language is chosen before any command is made, since commands have their help from then on.
+The language is chosen before any command is made, because commands get their help text then.
 """
 
 import os

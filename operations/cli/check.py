@@ -16,21 +16,22 @@ from operations.cli.client import Api, ApiError, Json, KeyRefusedError
 SIGNATURE = {"operator": "check", "note": "the check has removed its fault"}
 SIMULATOR = "/simulator"
 NOT_LET_IN = (301, 302, 401, 403)
-"""A refused key, or a sign-in before the app."""
+"""The statuses for a refused key, or for a sign-in in front of the app."""
 PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check of one deployment."""
+    """A check of a deployment."""
 
     api: Api
     patience_seconds: float
-    """How long each check may take; the first one may have to wait for new instances."""
+    """How long each check may take, in seconds. The first one may have to wait for new instances.
+    """
     say: Callable[[str], None]
 
     def run(self) -> None:
-        """Run all checks; raises `ApiError` with the last state of the one that failed."""
+        """Run all checks. Raises `ApiError` with the last state of the check that failed."""
         self._until("health", self._healthy)
         steps = self._steps_of_sample()
         if not steps:
@@ -44,7 +45,7 @@ class Check:
         self._try_failure(step)
 
     def _try_failure(self, step: Json) -> None:
-        """Let a service refuse this step of an order, then lift the fault and resubmit."""
+        """Let a service refuse this step of an order, then remove the fault and resubmit."""
         failed = self._place({"refuse": step["name"]})
         self._until("failure", partial(self._is, failed, "Error"))
         self._until("alert", partial(self._alerted, failed))
@@ -53,7 +54,7 @@ class Check:
         self._until("resubmit", partial(self._is, failed, "Processed"))
 
     def _until(self, what: str, seen: Callable[[], tuple[bool, str]]) -> None:
-        """Repeat a look until it succeeds; raises `ApiError` if that takes too long."""
+        """Repeat a check until it succeeds. Raises `ApiError` if this takes too long."""
         began = time.monotonic()
         while True:
             done, found = _look(seen)
@@ -81,7 +82,7 @@ class Check:
         )
 
     def _steps_of_sample(self) -> Sequence[Json]:
-        """Return the steps of the sample order; none if there is no such order."""
+        """Return the steps of the sample order. Empty if there is no such order."""
         status, answer = self.api.ask("GET", SIMULATOR)
         if status in NOT_LET_IN:
             raise KeyRefusedError(text("cli.check.key-refused", status=status, url=SIMULATOR))
@@ -97,7 +98,7 @@ class Check:
         return str(answer["orderId"])
 
     def _mend(self, step: Json, order_id: str) -> None:
-        """Lift the faults of the step's services for this order."""
+        """Remove the faults of the step's services for this order."""
         body = {"mode": "none", "match": {"orderId": order_id, "action": step["action"]}}
         for service in step["services"]:
             status, answer = self.api.ask("PUT", f"{SIMULATOR}/{service}/faults", json=body)
@@ -124,7 +125,7 @@ class Check:
 
 
 def _look(seen: Callable[[], tuple[bool, str]]) -> tuple[bool, str]:
-    """Return the result of a look; an `ApiError` counts as not yet, but for a refused key."""
+    """Return the result of a check. An `ApiError` counts as not yet, except for a refused key."""
     try:
         return seen()
     except KeyRefusedError:

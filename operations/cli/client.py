@@ -1,4 +1,4 @@
-"""The client of the operators' API, with its key, and a token where operators sign in."""
+"""The client of the operators' API, with its key, and a token if operators sign in."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,32 +12,32 @@ from engine.words.catalogue import text
 
 TIMEOUT_SECONDS = 60.0
 TRANSIENT = (408, 429)
-"""The statuses below 500 after which another try may succeed."""
+"""The statuses below 500 after which another attempt may succeed."""
 
 Json = dict[str, Any]
 
 
 class ApiError(Exception):
-    """The API did not do what was asked; `exit_code` shows scripts why."""
+    """The API did not carry out the request. `exit_code` tells scripts why."""
 
     exit_code = 1
-    """Refused, or not found."""
+    """The request was refused, or its subject was not found."""
 
 
 class WrongUsageError(ApiError):
-    """A setting, an argument or a file on this side is wrong: the same call fails again."""
+    """A setting, an argument or a local file is wrong. The same call would fail again."""
 
     exit_code = 2
 
 
 class UnreachableError(ApiError):
-    """The app, or a service that it needs, is away: another try may succeed."""
+    """The app, or a service that it needs, is unavailable. Another attempt may succeed."""
 
     exit_code = 3
 
 
 class BrokenError(ApiError):
-    """The app has failed with an unexpected error: another try may fail in the same way."""
+    """The app failed with an unexpected error. Another attempt may fail in the same way."""
 
     exit_code = 5
 
@@ -74,22 +74,21 @@ class Api:
             raise WrongUsageError(text("cli.no-client", error=type(fault).__name__)) from None
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def get(self, *path: str, **query: Any) -> Json:
-        """Get an object; raises `ApiError` with the API's problem details."""
+        """Get an object. Raises `ApiError` with the API's problem details."""
         return self._answer("GET", path, params=_given(query))
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Json:
-        """Carry out an action; raises `ApiError` with the API's problem details."""
+        """Carry out an action. Raises `ApiError` with the API's problem details."""
         with _as_wrong_usage():
             content = exact_json.write(_given(body)).encode()
         kind = {"Content-Type": "application/json"}
         return self._answer("POST", path, content=content, headers=kind)
 
     def every(self, path: str, items: str, *, first_only: bool, **query: Any) -> Json:
-        """Return all pages of a list as one, or only the first."""
+        """Return all pages of a list as one, or only the first page."""
         pages = self.pages(path, **query)
         page = next(pages)
         found = list(page[items])
@@ -98,7 +97,6 @@ class Api:
         return {**page, items: found}
 
     def pages(self, *path: str, **query: Any) -> Iterator[Json]:
-        """Yield the pages of a list."""
         page = self.get(*path, **query)
         yield page
         while page.get("continuation"):  # an older app groups causes without it
@@ -106,7 +104,10 @@ class Api:
             yield page
 
     def bulk_pages(self, body: Mapping[str, Any]) -> Iterator[Json]:
-        """Carry out a bulk action page by page, all up to the time that the first page returns."""
+        """Carry out a bulk action page by page.
+
+        All pages use the time that the first page returns.
+        """
         page = self.post("bulk", body=body)
         yield page
         while page["continuation"]:
@@ -115,7 +116,6 @@ class Api:
             yield page
 
     def orders_of(self, email: str, signature: Mapping[str, str]) -> Iterator[Json]:
-        """Yield a customer's orders, page by page."""
         continuation: str | None = ""
         while continuation is not None:
             body = {**signature, "email": email, "continuation": continuation or None}
@@ -124,7 +124,7 @@ class Api:
             continuation = page["continuation"]
 
     def ask(self, method: str, path: str, **options: Any) -> tuple[int, Json]:
-        """Call any path of the app; return the status, and the JSON object or an empty one."""
+        """Call any path of the app. Return the status and the JSON object, or an empty object."""
         response = self._send(method, path, **options)
         return response.status_code, _object_of(response) or {}
 
@@ -147,7 +147,7 @@ class Api:
 
 @contextmanager
 def _as_wrong_usage() -> Iterator[None]:
-    """Raise `WrongUsageError` for a request that cannot be sent, without what it holds."""
+    """Raise `WrongUsageError` for a request that cannot be sent, without the request's content."""
     try:
         yield
     except (httpx2.InvalidURL, httpx2.LocalProtocolError, ValueError, RecursionError) as fault:
@@ -155,12 +155,11 @@ def _as_wrong_usage() -> Iterator[None]:
 
 
 def _given(values: Mapping[str, Any]) -> Json:
-    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _object_of(response: httpx2.Response) -> Json | None:
-    """Return the JSON object of the response; None if it holds none."""
+    """Return the JSON object in the response. None if there is none."""
     try:
         answer = exact_json.read(response.content)
     except ValueError:
@@ -169,7 +168,7 @@ def _object_of(response: httpx2.Response) -> Json | None:
 
 
 def _error(response: httpx2.Response, problem: Json) -> ApiError:
-    """Return the error for a status, which a proxy before the app may have answered."""
+    """Return the error for a status, which may come from a proxy in front of the app."""
     status = response.status_code
     if status == 401:
         return KeyRefusedError(text("cli.key-refused"))
@@ -184,7 +183,6 @@ def _error(response: httpx2.Response, problem: Json) -> ApiError:
 
 
 def _fault(status: int, problem: Json) -> str:
-    """Return the texts of the problem details."""
     title = problem.get("title") or text("cli.no-reason", status=status)
     detail = problem.get("detail")
     faults = problem.get("faults")

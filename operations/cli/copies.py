@@ -1,7 +1,7 @@
 """`operators export` and `operators restore`: a copy of all orders in a file of JSON lines.
 
-The first line names the copy, the last one says that the file is whole. A file that was not written
-to its end is removed, and none is restored that lacks its end.
+The first line names the copy, and the last line marks the end. An incomplete file is removed during
+the export, and is not restored.
 """
 
 import os
@@ -20,19 +20,19 @@ from engine.domain import exact_json
 from operations.cli.client import Api, ApiError, Json, UnreachableError, WrongUsageError
 
 FORMAT = 1
-"""The version of the file's form."""
+"""The version of the file format."""
 
 MOST_BYTES = 200_000
-"""How long the lines of one call are together; the app takes 256 KiB."""
+"""The most bytes of the lines in one call. The app accepts 256 KiB."""
 
 LONGEST = 250_000
-"""How long a line may be; a longer one has a row that no call takes."""
+"""The longest line, in bytes. A longer line contains a row that no call can carry."""
 
 MOST_FAULTS = 20
-"""Maximum number of a file's faults that are named."""
+"""The most faults of a file that are listed."""
 
 TRIES = 6
-"""How often a call is made while the app is away, after 1, 2, 4, 8 and 16 seconds."""
+"""How often a call is made while the app is unavailable, after 1, 2, 4, 8 and 16 seconds."""
 
 TOO_LONG = "the row is too long for a call; put it into its table by hand"
 
@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 @dataclass(kw_only=True)
 class Copier:
-    """Writes copies to files and restores them; it tells of its progress."""
+    """Writes copies to files, restores them, and reports its progress."""
 
     api: Api
     signature: Mapping[str, str]
@@ -51,9 +51,10 @@ class Copier:
     sleep: Callable[[float], None] = time.sleep
 
     def export(self, path: Path) -> str:
-        """Write a copy into a new file that only its owner can read; return what is in it.
+        """Write a copy to a new file that only its owner can read. Return a summary.
 
-        Raises `ApiError` if the file exists or cannot be written. What was begun is removed then.
+        Raises `ApiError` if the file exists or cannot be written. Then an incomplete file is
+        removed.
         """
         if str(path) == "-":
             raise WrongUsageError(
@@ -96,11 +97,11 @@ class Copier:
                 return
 
     def restore(self, path: Path, erased: list[str], *, leave_out: bool) -> str:
-        """Restore a copy into an empty store; return how many orders it had.
+        """Restore a copy into an empty store. Return how many orders it had.
 
-        Nothing is sent unless the whole file is sound. A restoring that was cut short goes on with
-        the same command. Raises `ApiError`, with the reason for each line that was refused, unless
-        those are to be left out.
+        Nothing is sent unless the whole file is valid. The same command continues a restore that
+        was interrupted. Raises `ApiError` with the reason for each refused line, unless these lines
+        are to be left out.
         """
         copy = check(path)
         restored, refused = 0, list[str]()
@@ -119,9 +120,9 @@ class Copier:
         return f"{restored} orders, {len(refused)} lines left out, {erased_again} erased again"
 
     def _erase(self, order_id: str) -> bool:
-        """Erase an order that was erased before, and return whether there was something to erase.
+        """Erase an order that was erased before. Return whether there was something to erase.
 
-        One that is not there, or is erased already, is fine.
+        An order that does not exist or is already erased is no error.
         """
         try:
             self._post("orders", order_id, "erase", body=self.signature)
@@ -133,7 +134,7 @@ class Copier:
         return True
 
     def _post(self, *path: str, body: Mapping[str, object]) -> Json:
-        """Call the app, again and again for a while if it is away."""
+        """Call the app, with several attempts while it is unavailable."""
         for number in range(TRIES - 1):
             try:
                 return self.api.post(*path, body=body)
@@ -153,7 +154,7 @@ def _not_ended(refused: list[str]) -> str:
 
 @dataclass(kw_only=True)
 class _Found:
-    """What a file was found to hold, and its faults."""
+    """The contents of a file, and its faults."""
 
     copy: str = ""
     lines: int = 0
@@ -163,7 +164,7 @@ class _Found:
 
 
 def check(path: Path) -> str:
-    """Read a whole file; return the id of its copy. Raises `ApiError`, which names its faults."""
+    """Read a whole file, and return the id of its copy. Raises `ApiError` with its faults."""
     found = _Found()
     try:
         for number, line in _numbered(path):
@@ -190,7 +191,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _note(found: _Found, number: int, text: str) -> str:
-    """Note what a line is; return its fault, or an empty text."""
+    """Record the kind of a line. Return its fault, or an empty text."""
     try:
         line = exact_json.read(text)
     except ValueError as error:
@@ -213,7 +214,7 @@ def _note(found: _Found, number: int, text: str) -> str:
 
 
 def parts(path: Path) -> Iterator[list[Json]]:
-    """Yield the lines of a checked file, as many at a time as one call takes."""
+    """Yield the lines of a checked file, as many at a time as one call accepts."""
     part: list[Json] = []
     size = 0
     for line in chain.from_iterable(map(_divided, _lines(path))):
@@ -235,15 +236,13 @@ def _lines(path: Path) -> Iterator[Json]:
 
 
 def _divided(line: Json) -> Iterator[Json]:
-    """Yield a line in parts that one call takes; those with the order itself come last.
-
-    Rows are in the order of their keys, so the two rows of an order follow its history.
-    """
+    """Split a line into parts that a call accepts. The part with the order itself comes last."""
     if _length(line) <= MOST_BYTES:
         yield line
         return
     for row in line["rows"][:-2]:
         yield {**line, "rows": [row]}
+    # Rows are in the order of their keys, so the two rows of an order follow its history.
     yield {**line, "rows": line["rows"][-2:]}
 
 
@@ -252,7 +251,7 @@ def _length(line: Json) -> int:
 
 
 def ids_in(path: Path) -> list[str]:
-    """Return the ids of orders in a file, one a line; raises `ApiError`."""
+    """Return the order ids in a file with one id per line. Raises `ApiError`."""
     try:
         return path.read_text(encoding="utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:

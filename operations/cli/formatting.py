@@ -1,4 +1,4 @@
-"""The API's answers as text and tables."""
+"""Formats the API's answers as text and tables."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,13 @@ from operations.cli.client import Json
 from operations.cli.terminal import headers, in_zone, printable, table, verbatim
 
 MAX_SHOWN = 20
-"""Maximum number of orders of a dry run that are listed."""
+"""The most orders of a dry run that are listed."""
 
 MAX_BODY = 300
-"""Maximum number of characters of a poison message that the list shows."""
+"""The most characters of a poison message in the list."""
 
 
 def acted(answer: Json) -> str:
-    """Return the outcome of an action on an order."""
     return f"{printable(answer['orderId'])}: {answer['status']}"
 
 
@@ -27,7 +26,6 @@ def with_more(shown: str, answer: Json) -> str:
 
 
 def orders_table(orders: Iterable[Json]) -> str:
-    """Return a list of orders as a table."""
     header = headers("order", "situation", "until", "due-by", "since", "step", "reason")
     return table(header, map(_order_row, orders), free=2)
 
@@ -46,11 +44,10 @@ def _order_row(order: Json) -> tuple[object, ...]:
 
 
 NO_FACTS = ("orderId", "hides", "erased")
-"""Left out of an order's text: its heading, and what `hidden` or `erased` in its payload says."""
+"""Fields left out of an order's text, because its heading or its payload shows them."""
 
 
 def order_text(order: Json) -> str:
-    """Return an order with its steps and its history."""
     plain = [(name, value) for name, value in order.items() if not isinstance(value, list | dict)]
     facts = [(name, value) for name, value in plain if value is not None and name not in NO_FACTS]
     facts += [(name, verbatim(simplejson.dumps(value))) for name, value in order["payload"].items()]
@@ -79,7 +76,6 @@ def _step_row(step: Json) -> tuple[object, ...]:
 
 
 def question_text(question: Json) -> str:
-    """Return what somebody outside is asked."""
     until = (
         text("cli.until", time=question["until"])
         if question["until"]
@@ -98,14 +94,13 @@ def question_text(question: Json) -> str:
 
 
 def _attempts(step: Json) -> str:
-    """Return how often a step was tried; a round has an idempotency key of its own."""
+    """Return how often a step was attempted, with its key generation if it is not the first one."""
     generation = step["keyGeneration"]
     in_round = text("cli.round", round=generation + 1) if generation else ""
     return f"{step['attempts']}{in_round}"
 
 
 def explanation_text(answer: Json) -> str:
-    """Return why an order is where it is, and what happens otherwise."""
     otherwise = text("cli.if-nothing-happens", effect=in_zone(answer["ifNothingHappens"]))
     return f"{in_zone(answer['summary'])}\n{otherwise}"
 
@@ -136,7 +131,6 @@ def bulk_text(summary: Json, *, go: bool) -> str:
 
 
 def alerts_table(found: Iterable[Json]) -> str:
-    """Return a list of alerts as a table."""
     rows = [
         (
             alert["at"],
@@ -154,7 +148,7 @@ def alerts_table(found: Iterable[Json]) -> str:
 
 
 def poison_table(found: Iterable[Json]) -> str:
-    """Return a list of poison messages as a table, with the beginning of each body."""
+    """Return poison messages as a table, with the beginning of each body."""
     rows = [
         (
             message["queue"],
@@ -173,7 +167,7 @@ def _beginning(body: object) -> str:
 
 
 def out_of_reach(messages: Iterable[Json], unreadable: Iterable[str]) -> list[str]:
-    """Return what may still name a customer after an erasure, with the commands to look at it."""
+    """Return what may still name a customer after an erasure, with the commands to inspect it."""
     dropped = [
         text("cli.names-customer", queue=message["queue"], id=message["id"]) for message in messages
     ]
@@ -182,8 +176,6 @@ def out_of_reach(messages: Iterable[Json], unreadable: Iterable[str]) -> list[st
 
 
 def overview_text(answer: Json) -> str:
-    """Return the overview as a table."""
-
     def shown(count: Json) -> str:
         number = count["count"]
         return text("cli.or-more", number=number) if count["atLeast"] else str(number)
@@ -244,7 +236,6 @@ def causes_text(answer: Json) -> str:
 
 
 def causes_table(found: Iterable[Json]) -> str:
-    """Return the causes of alerts as a table."""
     rows = [
         (
             cause["count"],

@@ -1,6 +1,6 @@
-"""The words of the library that reads the command line, from the catalogue.
+"""Translates click's own texts by the catalogue.
 
-The library asks `gettext` for its words, and offers no other way to give it some.
+click gets its texts from `gettext`, and offers no other way to replace them.
 """
 
 from click import core, decorators, exceptions, formatting
@@ -26,16 +26,16 @@ KEYS = {
     "No such command {name!r}.": "no-command",
     "No such option {name!r}.": "no-option",
 }
-"""The ends of the keys of its words; it fills in the values itself."""
+"""The ends of the keys for click's texts. click fills in the values itself."""
 
 
 def translated(words: str) -> str:
-    """Return words of the library in the language of this process; others stay as they are."""
+    """Return a text of click in the language of this process. An unknown text stays as it is."""
     key = f"cli.library.{KEYS.get(words, '')}"
     return texts().get(key, words)
 
 
 def translate() -> None:
-    """Let the library ask the catalogue."""
+    """Make click use the catalogue."""
     for module in (core, decorators, exceptions, formatting):
         setattr(module, "_", translated)  # noqa: B010 - mypy knows no such name of them

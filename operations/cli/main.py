@@ -1,4 +1,4 @@
-"""`operators`: the operators' tools for those who live in a terminal."""
+"""`operators`: the operators' command line."""
 
 import os
 import re
@@ -40,15 +40,16 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 HEADER = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
-"""What a header can hold; a line end or a blank at an end is the mark of a copied secret."""
+"""The possible content of a header. A line end, or a blank at an end, often comes from copying a
+secret."""
 WHOLE_ADDRESS = re.compile(r"[^@?#\s\x00-\x1f\x7f]+")
-"""An address without a name, a query or a fragment, which would be lost or shown."""
+"""An address without a user name, query and fragment, which would be lost or shown."""
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 
 
 class Tools(click.Group):
-    """The commands; every failure becomes one line and an exit code."""
+    """The commands. Every failure becomes one line and an exit code."""
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
         """Run a command, and end this process."""
@@ -60,7 +61,7 @@ class Tools(click.Group):
 
 
 def _exit_code(run: Callable[[], Any]) -> int:
-    """Run a command; return its exit code, after one line that says why it failed."""
+    """Run a command, and return its exit code. A failure prints one line."""
     output = sys.stdout
     try:
         code = run()
@@ -80,10 +81,10 @@ def _exit_code(run: Callable[[], Any]) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Print why a command failed; return its exit code.
+    """Print why a command failed, and return its exit code.
 
-    The text of an error that nobody expected is not shown: it may hold a secret. Nothing is said of
-    an output that nobody reads any more, as in `operators list | head -1`.
+    The text of an unexpected error is not shown, because it may hold a secret. Nothing is printed
+    if the output is no longer read, as in `operators list | head -1`.
     """
     if isinstance(error, BrokenPipeError):
         return _output_lost("").exit_code
@@ -104,18 +105,16 @@ def _output_lost(why: str) -> ApiError:
 
 
 def _local_url() -> str:
-    """Return the address of `make run`, which the same variable moves."""
+    """Return the address of `make run`, which the same variable changes."""
     return f"http://127.0.0.1:{os.environ.get('HTTP_PORT') or 7071}"
 
 
 def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
-    """Refuse an address to which the key would travel readable for all on its way.
-
-    A message does not repeat it: it may hold a password.
-    """
+    """Refuse an address to which the key would be sent unencrypted."""
     try:
         address = urlsplit(url)
         _ = address.port
+    # The message does not repeat the address, which may hold a password.
     except ValueError:
         raise click.BadParameter(text("cli.no-address")) from None
     if address.scheme != "https" and address.hostname not in LOOPBACK:
@@ -126,7 +125,7 @@ def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
 
 
 def _for_header(_ctx: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """Refuse a secret that no header can hold, without repeating it."""
+    """Refuse a secret that a header cannot hold, without repeating it."""
     if value is not None and not HEADER.fullmatch(value):
         raise click.BadParameter(text("cli.no-header"))
     return value

@@ -15,14 +15,14 @@ from engine.words.catalogue import text
 from operations.cli.client import BrokenError, UnreachableError
 
 IN_UTC = "operators.in_utc"
-"""Where a command's context keeps that its user wants times in UTC."""
+"""The key in a command's context that is set if times are shown in UTC."""
 
 COLUMNS = 100
-"""The width of tables where the output is no terminal, and `COLUMNS` is not set."""
+"""The width of tables if the output is not a terminal and `COLUMNS` is not set."""
 
 GAP = "  "
 NARROWEST = 30
-"""A column of free text is wrapped to this width at least. In less it stands below its row."""
+"""The narrowest column of free text. With less space, the text is placed below its row."""
 
 INDENT = "    "
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
@@ -33,18 +33,18 @@ TIME_FORM = "%Y-%m-%d %H:%M:%S"
 
 
 class Verbatim(str):
-    """A text whose times are left as they are, since somebody may have to give it back exactly."""
+    """A text whose times are left unchanged, because a user may have to enter it exactly."""
 
     __slots__ = ()
 
 
 def verbatim(value: object) -> Verbatim:
-    """Return the value as a text whose times are left as they are; None is empty."""
+    """Return the value as text whose times are left unchanged. None becomes an empty text."""
     return Verbatim("" if value is None else value)
 
 
 def printable(value: object) -> str:
-    """Return the text with all characters escaped that are not printable."""
+    """Return the text with all unprintable characters escaped."""
     shown = "" if value is None else str(value)
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
@@ -53,25 +53,23 @@ def printable(value: object) -> str:
 
 
 def zone() -> tzinfo | None:
-    """Return the zone in which times are shown and read; None is that of this machine."""
+    """Return the zone in which times are shown and read. None means the zone of this machine."""
     context = click.get_current_context(silent=True)
     return UTC if context is None or context.meta.get(IN_UTC, True) else None
 
 
 def in_zone(value: object) -> str:
-    """Return the text, printable, with the API's times in the zone in which times are shown."""
+    """Return the printable text, with the API's times in the zone in which times are shown."""
     shown = TIME.sub(_short, printable(value))
     return shown if zone() else CLOCK.sub(_local, shown)
 
 
 def _short(found: re.Match[str]) -> str:
-    """Return a time, without its date if that is today's; a `Z` says that it is UTC.
-
-    Digits that are no time stay as they are: others write such texts.
-    """
+    """Return a time, without its date if it is today. A `Z` marks UTC."""
     try:
         local = datetime.fromisoformat(found[0]).astimezone(zone())
     except (ValueError, OverflowError):
+        # The text may come from others, and contain digits that are not a time.
         return found[0]
     form = "%H:%M:%S" if local.date() == datetime.now(local.tzinfo).date() else TIME_FORM
     return local.strftime(form) + ("Z" if zone() else "")
@@ -86,10 +84,10 @@ def _local(found: re.Match[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, free: int = 1) -> str:
-    """Return a table that is no wider than the terminal, without columns that are empty.
+    """Return a table that fits into the terminal, without empty columns.
 
-    The last `free` columns are free text. The first one that does not fit is wrapped. If there is
-    too little room for that, it stands below its row, as do those after it.
+    The last `free` columns are free text. The first of these that does not fit is wrapped. If even
+    that needs too much space, it is placed below its row, together with the columns after it.
     """
     lines = [list(map(_cell, row)) for row in rows]
     used = [
@@ -111,7 +109,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, free: int 
 
 
 def headers(*names: str) -> tuple[str, ...]:
-    """Return the headers of a table in words."""
     return tuple(text(f"cli.header.{name}") for name in names)
 
 
@@ -120,7 +117,7 @@ def _cell(value: object) -> str:
 
 
 def _widths(natural: Sequence[int], free: int, columns: int) -> Sequence[int]:
-    """Return the widths of the columns that stand beside each other."""
+    """Return the widths of the columns that are placed side by side."""
     for count in range(len(natural), len(natural) - free, -1):
         *fixed, last = natural[:count]
         space = columns - sum(width + len(GAP) for width in fixed)
@@ -130,7 +127,7 @@ def _widths(natural: Sequence[int], free: int, columns: int) -> Sequence[int]:
 
 
 def _row(line: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """Yield the lines of a row: its last column may have several."""
+    """Yield the lines of a row. Its last column may have several lines."""
     *fixed, last = line[: len(widths)]
     for part in _wrapped(last, widths[-1]):
         yield GAP.join(map(str.ljust, [*fixed, part], widths))
@@ -150,14 +147,13 @@ def _wrapped(shown: str, width: int) -> Sequence[str]:
 
 
 def as_json(answer: object) -> str:
-    """Return indented JSON in ASCII."""
     return simplejson.dumps(answer, indent=2)
 
 
 def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | None) -> None:
-    """Print the JSON or the text that `draw` returns; repeat it `every` seconds, if given.
+    """Print the JSON or the text that `draw` returns. Repeat this every `every` seconds, if given.
 
-    Raises `ApiError`. Where it is repeated, an app that is away, or that fails, is waited for.
+    With repetition, wait while the app is unavailable or fails. Otherwise raises `ApiError`.
     """
     if every is None:
         click.echo(_drawn(draw, in_json=in_json))

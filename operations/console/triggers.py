@@ -6,11 +6,11 @@ from engine.pages.triggers import INDEX, READS, Pages, send_page
 from engine.runtime.functions import Functions
 
 STATIC = "operations/console/static"
-"""The folder of the console's files, below the app's folder."""
+"""The folder of the console's files, relative to the app's folder."""
 
 
 def console_functions(pages: Pages) -> func.Blueprint:
-    """Return the function of the console, whose folder is one of the pages' folders."""
+    """Make the function of the console, whose folder is one of the pages' folders."""
     triggers = Functions()
 
     @triggers.route("console", methods=READS, auth_level=func.AuthLevel.ANONYMOUS)

@@ -1,4 +1,4 @@
-"""An insurance company: its claims, its services and its one workflow."""
+"""An insurance company: its claims, its services and its workflow."""
 
 from typing import Annotated, Literal
 
@@ -24,20 +24,20 @@ from engine.workflow import (
 
 
 class Euros(Money):
-    """An amount in EUR: the bank pays no other currency."""
+    """An amount in EUR. The bank pays no other currency."""
 
     currency: Literal["EUR"]
 
 
 class PolicyHolder(Model):
-    """Who is insured."""
+    """The insured person."""
 
     name: Personal[Name]
     email: Owner[Text]
 
 
 class Claim(Model):
-    """The payload of a claim; its description is free text, so it may be personal."""
+    """The payload of a claim. Its description is free text, so it may be personal."""
 
     claim_number: Key[Annotated[str, Field(pattern=r"^C-[0-9]{4,10}$")]]
     policy_holder: PolicyHolder
@@ -46,44 +46,44 @@ class Claim(Model):
 
 
 def worth_something(claim: Claim) -> None:
-    """Refuse a claim for nothing; raises `InvalidError`."""
+    """Raise `InvalidError` for a claim about no amount."""
     if claim.amount.value <= 0:
         raise InvalidError(["amount: expected more than 0.00"])
 
 
 class Sum(Model):
-    """What is asked of the bank, and a part of other requests."""
+    """A request to the bank, and a part of other requests."""
 
     claim_number: str
     amount: Euros
 
 
 class Damage(Sum):
-    """What the assessor looks at."""
+    """The damage to assess."""
 
     description: str
 
 
 class Decision(Sum):
-    """What is to be approved."""
+    """The claim to approve."""
 
     assessment: str | None
 
 
 class Payout(Sum):
-    """What is to be paid."""
+    """The payment to make."""
 
     approval: str | None
 
 
 class ServiceReference(Model):
-    """An answer: the service's own name for what it did."""
+    """The answer of a service: its own reference for what it did."""
 
     reference: str | None = None
 
 
 class Assessment(Agent):
-    """The service that looks at damages and approves claims."""
+    """The service that assesses damages and approves claims."""
 
     assess = Operation(Damage, ServiceReference)
     cancel = Operation(Damage)

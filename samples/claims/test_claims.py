@@ -1,4 +1,4 @@
-"""What becomes of a claim when a service fails."""
+"""Tests of claims, and of failures of their services."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_a_claim_is_paid() -> None:
 
 
 def test_a_claim_that_cannot_be_paid_is_taken_back() -> None:
-    """The assessor's work is undone, the last part first."""
+    """The assessor's work is undone in the reverse order."""
     environment = WorkflowTestEnvironment(CLAIMS)
     environment.refuse("bank", "pay", "account frozen")
     order = environment.submit(CLAIM)
@@ -43,7 +43,7 @@ def test_a_claim_that_nobody_assesses_is_taken_back() -> None:
 
 
 def test_a_claim_waits_for_the_fraud_check() -> None:
-    """When the bank is back, an operator lets the claim go on."""
+    """When the bank works again, an operator resubmits the claim."""
     environment = WorkflowTestEnvironment(CLAIMS)
     environment.down("bank", "screen")
     order = environment.submit(CLAIM)

@@ -1,4 +1,4 @@
-"""What becomes of a claim whatever goes wrong: every course of events is tried."""
+"""Explores a claim: tests every course of events, with faults."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from testkit import Seen, WorkflowTestEnvironment
 
 
 def nothing_is_paid_unapproved(claim: Seen) -> None:
-    """Say what must hold of a claim in every state."""
+    """Check what must hold for a claim in every state."""
     assert "pay" not in claim.standing or {"fraud", "approve"} <= claim.standing
     assert claim.outcome != "undone" or "assess" not in claim.standing
 
 
 def test_nothing_is_paid_unapproved_whenever_an_operator_cancels() -> None:
-    """At any moment of a course of events in which nothing goes wrong."""
+    """The cancellation may come at any moment while nothing else goes wrong."""
     coverage = WorkflowTestEnvironment(CLAIMS).explore(
         faults=0, acts=["cancel"], invariant=nothing_is_paid_unapproved
     )
@@ -23,7 +23,7 @@ def test_nothing_is_paid_unapproved_whenever_an_operator_cancels() -> None:
 
 @pytest.mark.soak
 def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
-    """One crash, loss, doubling or failure in each course of events, wherever it may fall."""
+    """One crash, loss, duplicate or failure may occur at any point of each course of events."""
     coverage = WorkflowTestEnvironment(CLAIMS).explore(
         faults=1, invariant=nothing_is_paid_unapproved
     )
@@ -33,7 +33,7 @@ def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
 
 @pytest.mark.soak
 def test_nothing_is_paid_unapproved_by_two_processes_of_every_kind() -> None:
-    """The same, with the races between two schedulers, two supervisors and two of each agent."""
+    """Explore also the races between two schedulers, two supervisors and two of each agent."""
     coverage = WorkflowTestEnvironment(CLAIMS).explore(
         faults=1, instances=2, invariant=nothing_is_paid_unapproved, seconds=600
     )

@@ -1,1 +1,1 @@
-"""Insurance claims, grown: people are asked, and the bank takes its time."""
+"""Insurance claims with external events: people are asked, and the bank answers later."""

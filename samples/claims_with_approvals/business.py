@@ -1,9 +1,9 @@
-"""The claims, grown: people are asked, one way or another is taken, and one step may fail.
+"""The claims with external events, a branch, deferred work and an optional step.
 
-The customer sends photographs, and is reminded twice; meanwhile nothing else of the claim begins.
-Then the damage is assessed and the claim is checked for fraud, side by side. Above a limit a person
-approves. The bank takes the payment and makes it later. The claim is paid even if nobody can be
-told.
+The customer sends photographs, and is reminded twice. No other step starts before that. Then the
+damage is assessed, and at the same time the claim is checked for fraud. Above a limit, a person has
+to approve the claim. The bank accepts the payment and makes it later. The claim is paid even if the
+customer cannot be notified.
 """
 
 from datetime import timedelta
@@ -31,24 +31,24 @@ from engine.workflow import (
 )
 
 LIMIT = Decimal(1000)
-"""Up to this amount (EUR) nobody has to approve a claim."""
+"""A claim of up to this amount in EUR needs no approval."""
 
 
 class Euro(Money):
-    """An amount in EUR: the bank pays no other currency."""
+    """An amount in EUR. The bank pays no other currency."""
 
     currency: Literal["EUR"]
 
 
 class Claimant(Model):
-    """Who is insured."""
+    """The insured person."""
 
     name: Personal[Name]
     email: Owner[Text]
 
 
 class ClaimWithApprovals(Model):
-    """The payload of a claim; its description is free text, so it may be personal."""
+    """The payload of a claim. Its description is free text, so it may be personal."""
 
     claim_number: Key[Annotated[str, Field(pattern=r"^C-[0-9]{4,10}$")]]
     policy_holder: Claimant
@@ -57,60 +57,60 @@ class ClaimWithApprovals(Model):
 
 
 class Question(Model):
-    """What somebody is asked, and about which claim."""
+    """A question about a claim."""
 
     claim_number: str
     text: str
 
 
 class Photographs(Model):
-    """What the customer answers: where the pictures of the damage are."""
+    """The customer's answer: the addresses of pictures of the damage."""
 
     urls: Personal[Annotated[list[Text], Field(min_length=1, max_length=20)]]
 
 
 class Approval(Model):
-    """What a person of the claims department answers."""
+    """The answer of a person in the claims department."""
 
     limit: Euro
-    """Up to which amount the claim may be paid."""
+    """The largest amount that may be paid."""
 
 
 class ClaimAmount(Model):
-    """What is asked of the bank, and a part of other requests."""
+    """A request to the bank, and a part of other requests."""
 
     claim_number: str
     amount: Euro
 
 
 class PhotographedDamage(ClaimAmount):
-    """What the assessor looks at."""
+    """The damage to assess."""
 
     description: str
     photographs: list[str]
 
 
 class ApprovedPayout(ClaimAmount):
-    """What is to be paid."""
+    """The payment to make."""
 
     assessment: str | None
 
 
 class Letter(Model):
-    """What the customer is told."""
+    """The letter to the customer."""
 
     claim_number: str
     payment: str | None
 
 
 class Confirmation(Model):
-    """An answer: the service's own name for what it did."""
+    """The answer of a service: its own reference for what it did."""
 
     reference: str | None = None
 
 
 class DamageAssessment(Agent, capability="assessment"):
-    """The service that looks at damages."""
+    """The service that assesses damages."""
 
     assess = Operation(PhotographedDamage, Confirmation)
     cancel = Operation(PhotographedDamage)
@@ -131,14 +131,13 @@ class Post(Agent):
 
 assessor = DamageAssessment("assessor", refusal="not covered by the policy")
 bank = DeferredBanking("bank", refusal="account closed", answer_within=timedelta(hours=6))
-"""It answers 202 and pays later; it is asked again, with the same key, when it says."""
+"""The bank answers 202 and pays later. It is asked again with the same key when it says."""
 post = Post("post")
 
 claims = Workflow("grown-claim", ClaimWithApprovals)
 
 
 def above_limit(claim: ClaimWithApprovals) -> bool:
-    """Whether a person has to approve the claim."""
     return claim.amount.value > LIMIT
 
 

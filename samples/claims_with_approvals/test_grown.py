@@ -1,4 +1,4 @@
-"""Each way that a grown claim can go, and that its drawing is the one in the README."""
+"""Tests of each course of a claim, and of its drawing in the README."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ PICTURES = Photographs(urls=["https://pictures.example/roof.jpg"])
 
 
 def photographed(environment: WorkflowTestEnvironment, claim: ClaimWithApprovals) -> OrderUnderTest:
-    """Submit a claim, and let the customer send photographs on the second day."""
+    """Submit a claim, and send photographs on the second day."""
     order = environment.submit(claim)
     environment.advance(days=1)
     environment.answer(order, "photographs", PICTURES)
@@ -35,7 +35,7 @@ def photographed(environment: WorkflowTestEnvironment, claim: ClaimWithApprovals
 
 
 def test_a_small_claim_is_paid_once_there_are_photographs() -> None:
-    """Nobody has to approve it; until the customer answers, no service is asked anything."""
+    """No approval is needed. No service is called until the customer answers."""
     environment = WorkflowTestEnvironment(GROWN)
     order = environment.submit(ROOF)
     environment.advance(days=4)
@@ -52,7 +52,7 @@ def test_a_small_claim_is_paid_once_there_are_photographs() -> None:
 
 
 def test_a_customer_who_says_nothing_is_reminded_twice() -> None:
-    """Photographs count until the fifteenth day is over; after that the claim is taken back."""
+    """Photographs count until the end of the fifteenth day. After that, the claim is undone."""
     environment = WorkflowTestEnvironment(GROWN)
     slow, silent = environment.submit(ROOF), environment.submit(ROOF)
     environment.advance(days=14)
@@ -65,7 +65,7 @@ def test_a_customer_who_says_nothing_is_reminded_twice() -> None:
 
 
 def test_a_customer_who_has_no_photographs_ends_the_claim() -> None:
-    """A refusal is an answer: nothing is waited for any more."""
+    """A refusal is an answer, so the claim waits no longer."""
     environment = WorkflowTestEnvironment(GROWN)
     order = environment.submit(ROOF)
     environment.answer(order, "photographs", refusal="there are none")
@@ -82,7 +82,10 @@ def test_photographs_are_checked() -> None:
 
 
 def test_above_the_limit_a_person_approves() -> None:
-    """Perhaps a part of it; the claim waits for them once it is assessed and screened."""
+    """The claim waits for approval after its assessment and screening.
+
+    A part of it may be approved.
+    """
     environment = WorkflowTestEnvironment(GROWN)
     order = photographed(environment, COSTLY)
     assert order.steps["approval"] == "Running"
@@ -102,7 +105,7 @@ def test_a_claim_that_is_not_approved_is_taken_back() -> None:
 
 @pytest.mark.soak
 def test_a_claim_that_nobody_approves_in_time_is_taken_back() -> None:
-    """They are reminded once; four days are enough."""
+    """The claims department is reminded once. After four days the claim is undone."""
     environment = WorkflowTestEnvironment(GROWN)
     order = photographed(environment, COSTLY)
     environment.advance(days=3)
@@ -112,7 +115,7 @@ def test_a_claim_that_nobody_approves_in_time_is_taken_back() -> None:
 
 
 def test_what_is_not_covered_is_taken_back() -> None:
-    """The claim is screened beside the assessment, and nobody is paid."""
+    """The claim is screened at the same time as the assessment, and nothing is paid."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.refuse("assessor", "assess")
     order = photographed(environment, ROOF)
@@ -121,7 +124,7 @@ def test_what_is_not_covered_is_taken_back() -> None:
 
 
 def test_the_claim_waits_for_the_fraud_check() -> None:
-    """It cools down while the bank is away, beside the assessment; then the claim goes on."""
+    """The check has a cooldown while the bank is down. Then the claim continues."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.down("bank", "screen")
     order = photographed(environment, ROOF)
@@ -133,7 +136,7 @@ def test_the_claim_waits_for_the_fraud_check() -> None:
 
 
 def test_the_bank_pays_later() -> None:
-    """It accepts the payment and is asked again; the claim is paid once."""
+    """The bank accepts the payment and is asked again. The claim is paid once."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.accept("bank", "pay")
     order = photographed(environment, ROOF)
@@ -145,7 +148,7 @@ def test_the_bank_pays_later() -> None:
 
 
 def test_past_the_payment_there_is_no_way_back() -> None:
-    """Where the bank does not say what became of it, an operator decides, and cannot cancel."""
+    """If the bank does not say whether it paid, an operator decides, and cannot cancel."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.late("bank", "pay")
     order = photographed(environment, ROOF)
@@ -157,7 +160,7 @@ def test_past_the_payment_there_is_no_way_back() -> None:
 
 
 def test_an_account_that_is_closed_is_for_an_operator() -> None:
-    """Nothing is paid then, so the claim can still be cancelled."""
+    """Nothing is paid, so the claim can still be cancelled."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.refuse("bank", "pay")
     order = photographed(environment, ROOF)
@@ -175,7 +178,7 @@ def test_a_claim_is_paid_even_if_nobody_can_be_notified() -> None:
 
 
 def test_a_claim_is_cancelled_while_it_waits() -> None:
-    """The customer is not waited for, and photographs come too late."""
+    """The claim no longer waits for the customer, and photographs come too late."""
     environment = WorkflowTestEnvironment(GROWN)
     order = environment.submit(ROOF)
     environment.act(order, "cancel")
@@ -185,13 +188,13 @@ def test_a_claim_is_cancelled_while_it_waits() -> None:
 
 
 def test_its_drawing_is_in_the_readme() -> None:
-    """As `python -m engine.workflow draw` prints it."""
+    """The README has the drawing that `python -m engine.workflow draw` prints."""
     (workflow,) = GROWN.workflows.all
     assert mermaid(workflow) in Path(__file__).with_name("README.md").read_text()
 
 
 def nothing_is_paid_unasked(claim: Seen) -> None:
-    """Say what must hold of a claim in every state."""
+    """Check what must hold for a claim in every state."""
     before = {"photographs", "assess", "fraud", "approval"}
     settled = {step for step in before if claim.steps[step] in ("Completed", "Skipped")}
     assert "pay" not in claim.standing or settled == before
@@ -200,7 +203,7 @@ def nothing_is_paid_unasked(claim: Seen) -> None:
 
 @pytest.mark.soak
 def test_nothing_is_paid_unasked_whatever_goes_wrong() -> None:
-    """Somebody may answer, refuse or say nothing, and one thing goes wrong, wherever it may."""
+    """People answer, refuse or do not answer, and one fault occurs at any point."""
     answers = {
         "photographs": PICTURES.model_dump(mode="json"),
         "approval": {"limit": {"amount": "50000.00", "currency": "EUR"}},

@@ -1,11 +1,13 @@
-"""The simulated services' ledger, in table `simulator`: one partition for each service.
+"""The ledger of the simulated services, in table `simulator`: one partition for each service.
 
-Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. An undo writes its own
-effect row, and marks the row of the undone action as forbidden, so that a later call is refused. An
-effect row with an effect means that it happened; one without an effect only forbids it, or holds
-the refusal that is repeated for the key. The row of an effect whose key was forgotten gets another
-name, so that the next call has an effect too. `accepted|<order>|<key>|<action>` is what is done
-later.
+The row keys are `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>` and
+`accepted|<order>|<key>|<action>`.
+
+An effect row that contains an effect means that the effect happened. Otherwise the row only forbids
+the effect, or holds the refusal that is repeated for the key. An undo writes its own effect row,
+and marks the row of the undone action as forbidden, so that a later call is refused. If a key is
+forgotten, its effect row is renamed, so that the next call has an effect again. An `accepted` row
+holds deferred work.
 """
 
 import contextlib
@@ -26,14 +28,18 @@ EFFECT = TypeAdapter(SimulatedEffect)
 REFUSAL = TypeAdapter(Refusal)
 
 MAX_CHARACTERS = 200
-"""Maximum length of one part of a row key: three parts stay far below Azure's 512 characters."""
+"""The longest part of a row key. Three parts stay far below Azure's limit of 512 characters."""
 
 MAX_TRIES = 4
-"""Enough tries: the undone action may appear, then another undo of it; one more finds the rest."""
+"""The attempts to write an effect.
+
+The undone action may appear meanwhile, and then another undo of it. One more attempt finds the
+rest.
+"""
 
 
 def _part(text: str) -> str:
-    """Return the text as one part of a row key, or its digest if it is too long."""
+    """Return the text as a part of a row key, or its digest if it is too long."""
     part = key_part(text).replace("|", "=7c=")
     if len(part) <= MAX_CHARACTERS:
         return part
@@ -41,7 +47,7 @@ def _part(text: str) -> str:
 
 
 def _order_of(key: str) -> str:
-    """Return the row-key part for the order in a key `<order>:<step>`, in any of its rounds."""
+    """Return the part of row keys for the order in a key `<order>:<step>`."""
     return _part(key.partition(":")[0])
 
 
@@ -52,14 +58,13 @@ class Ledger:
         self._table = table
 
     async def count_call(self, service: str, key: str, action: str) -> None:
-        """Record that a call arrived."""
         row = f"call|{_order_of(key)}|{secrets.token_hex(13)}"
         # The row's id is unique: after a conflict, an earlier try wrote it and its answer was lost.
         with contextlib.suppress(ConflictError):
             await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
     async def calls_of(self, service: str, key: str) -> int:
-        """Return how many calls of this key arrived."""
+        """Return how many calls with this key arrived."""
         part = f"call|{_order_of(key)}|"
         rows = await self._table.rows(service, part, f"{part}{LAST}")
         return sum(columns_of(row)["Key"] == key for row in rows)
@@ -67,12 +72,11 @@ class Ledger:
     async def effect(
         self, service: str, effect: SimulatedEffect, *, forbids: str | None
     ) -> SimulatedEffect | None:
-        """Let the effect happen unless it did before; return the one that stands.
+        """Let the effect happen unless it already did, and return the effect that counts.
 
-        `forbids` names the action that is refused under this key from now on, whether or not it has
-        happened. Return None, without an effect, if this effect's own action was forbidden before.
-        A conflict means that the call is a repetition, or that the forbidden action's row has
-        changed since it was read; the latter can happen only a few times.
+        `forbids` names an action that is refused under this key from now on, even if it has already
+        happened. Returns None, without an effect, if the action of this effect was forbidden
+        before.
         """
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MAX_TRIES)):
@@ -84,6 +88,8 @@ class Ledger:
             try:
                 await self._table.submit(service, operations)
                 break
+            # The call is a repetition, or the forbidden action's row has changed since it was read.
+            # The latter can happen only a few times.
             except ConflictError:
                 if (stored := await self._table.get(service, row)) is not None:
                     return None if stored.row.get("Forbidden") else _effect(stored)
@@ -92,26 +98,26 @@ class Ledger:
         return effect
 
     async def _forbid(self, service: str, key: str, action: str) -> Operation:
-        """Return the write by which the action is refused from now on, even if it has happened."""
+        """Return the write that refuses the action from now on, even if it has already happened."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
             return Replace(row, columns_of(stored) | {"Forbidden": True}, stored.etag)
         return Insert(row, {"Forbidden": True})
 
     async def refuse(self, service: str, key: str, action: str, refusal: Refusal) -> None:
-        """Refuse the action from now on under this key, unless the key has an answer already."""
+        """Refuse the action under this key from now on, unless the key already has an answer."""
         columns = {"Forbidden": True, "Refusal": REFUSAL.dump_json(refusal).decode()}
         with contextlib.suppress(ConflictError):
             await self._table.submit(service, [Insert(_effect_row(key, action), columns)])
 
     async def refusal(self, service: str, key: str, action: str) -> Refusal | None:
-        """Return the refusal that is repeated for this key; None if there is none."""
+        """Return the refusal that is repeated for this key, or None."""
         stored = await self._table.get(service, _effect_row(key, action))
         found = stored and columns_of(stored).get("Refusal")
         return REFUSAL.validate_json(found) if found else None
 
     async def accept(self, service: str, key: str, action: str, now: datetime) -> datetime:
-        """Accept an action that is done later; return when it was accepted first."""
+        """Accept an action for later, and return when it was first accepted."""
         row = f"accepted|{_order_of(key)}|{_part(key)}|{action}"
         with contextlib.suppress(ConflictError):
             await self._table.submit(service, [Insert(row, {"At": now.isoformat()})])
@@ -120,7 +126,7 @@ class Ledger:
         return datetime.fromisoformat(columns_of(stored)["At"]) if stored else now
 
     async def forget(self, service: str, key: str, action: str, before: datetime) -> None:
-        """Forget the answer that was given under this key, if it is from before that time.
+        """Forget the answer that was given under this key, if it is older than this time.
 
         The effect stays in the ledger, and the next call with the key has another one.
         """
@@ -135,9 +141,9 @@ class Ledger:
     async def contents(
         self, service: str, order_id: str | None
     ) -> tuple[int, Sequence[SimulatedEffect]]:
-        """Return the number of calls and the effects, oldest first, of all orders or of one.
+        """Return the number of calls and the effects, oldest first, of all orders or of one order.
 
-        The order of a call is that of its idempotency key `<order>:<step>`.
+        The order of a call comes from its idempotency key, `<order>:<step>`.
         """
         part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
@@ -146,17 +152,17 @@ class Ledger:
         return len(calls), sorted(effects, key=lambda effect: effect.at)
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
-        """Return the faults that were set."""
+        """Return the faults that were set, including expired ones."""
         rows = await self._table.rows(service, "fault|", f"fault|{LAST}")
         return [FaultInForce.model_validate_json(columns_of(row)["Fault"]) for row in rows]
 
     async def set_fault(self, service: str, fault: FaultInForce) -> None:
-        """Put a fault in force, in place of one for the same calls."""
+        """Set a fault. It replaces a fault for the same calls."""
         columns = {"Fault": fault.model_dump_json(by_alias=True, exclude_none=True)}
         await self._table.submit(service, [Put(f"fault|{fault.key()}", columns)])
 
     async def clear_faults(self, service: str, key: str | None) -> None:
-        """Lift one fault, or all."""
+        """Remove one fault, or all faults."""
         rows = await self._table.rows(service, f"fault|{key or ''}", f"fault|{key or ''}{LAST}")
         await self._table.submit_separately(service, [Delete(row.key) for row in rows])
 
@@ -170,7 +176,7 @@ def _effect(stored: Stored) -> SimulatedEffect:
 
 
 def _is_from_before(stored: Stored, time: datetime) -> bool:
-    """Whether the answer was given before that time; what was only forbidden is none."""
+    """Whether the answer was given before this time. A row that only forbids has no answer."""
     columns = columns_of(stored)
     if "Effect" in columns:
         return _effect(stored).at < time

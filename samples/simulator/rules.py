@@ -18,10 +18,11 @@ from engine.domain.errors import InvalidError
 from engine.domain.messages import decode
 
 BUSY_FOR_SECONDS = 5
-"""Default pause that `busy` asks for."""
+"""The default pause that a `busy` service requests, in seconds."""
 
 LONGEST_WAIT_SECONDS = 10.0
-"""Default delay of the answers of `hang` and `late`: longer than callers wait."""
+"""The default delay of answers for `hang` and `late`, in seconds. It is longer than callers wait.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,27 +30,28 @@ class SimulatedService:
     """The simulated service of one agent."""
 
     name: str
-    """The capability: agents that offer the same share effects and keys, but not faults."""
+    """The capability. Agents that offer the same one share effects and keys, but not faults."""
     actions: frozenset[str]
     undoes: Mapping[str, str]
-    """The action that each undo reverses: under the same key it is refused from then on (UND-2)."""
+    """The action that each undo reverses. It is refused under the same key after its undo (UND-2).
+    """
     refusal: str
     form: Form = field(default_factory=Form)
-    """The form of its calls, as its agent declares it."""
+    """The form of the service's calls, as its agent declares it."""
     refuses_with: int = 422
-    """The status of its refusals: the first that its agent declares."""
+    """The status of the service's refusals: the first one that its agent declares."""
     remembers_refusals: bool = False
-    """Whether it repeats a refusal for its key, and refuses a key with other content."""
+    """Whether the service repeats a refusal for its key, and refuses a key with other content."""
     keys_last: timedelta | None = None
-    """How long it remembers a key; None for ever."""
+    """How long the service remembers a key. None means for ever."""
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By action an example of its answer."""
+    """An example answer for each action."""
     marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
-    """The business's declared marks of a call, by which a fault may select calls."""
+    """The marks that the business declares for calls. A fault can select calls by them."""
 
 
 def simulated(business: Application) -> Mapping[str, SimulatedService]:
-    """Return the service of each agent, with the actions that the workflows need."""
+    """Make the service of each agent, with the actions that the workflows need."""
     return {agent.name: _service(agent, business) for agent in business.agents}
 
 
@@ -76,7 +78,10 @@ Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Match(BaseModel):
-    """Selects the calls of a fault; other properties than those below are marks of the business."""
+    """Selects the calls that a fault affects.
+
+    Properties not listed here are marks of the business.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="allow", strict=True, alias_generator=to_camel, populate_by_name=True
@@ -87,7 +92,7 @@ class Match(BaseModel):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """The required marks of a call."""
+        """The marks that a call must have."""
         return self.__pydantic_extra__ or {}
 
 
@@ -112,21 +117,21 @@ class SimulatedFault(BaseModel):
         "forget",
     ]
     latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
-    """Delay of the answer for `slow`, `hang` and `late`.
+    """The delay of the answer for `slow`, `hang` and `late`.
 
-    For `accept` it is the time until an accepted call is done, for `forget` that for which a key is
-    remembered.
+    For `accept` it is the time until the deferred work is done. For `forget` it is the time for
+    which a key is remembered.
     """
     failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
     """The share of calls that fail with `flaky`."""
     retry_after: Annotated[int, Field(ge=1, le=86_400)] | None = None
-    """The pause in seconds that `busy` asks for."""
+    """The pause that `busy` requests, in seconds."""
     for_seconds: Annotated[float | None, Field(gt=0, le=86_400, alias="for")] = None
-    """After this time the fault lapses."""
+    """The fault expires after this time, in seconds."""
     match: Match = Match()
 
     def key(self) -> str:
-        """Return the fault's key, unique for its match within its service."""
+        """Return the fault's key. It is unique for its match within its service."""
         text = json.dumps(self.match.model_dump(), sort_keys=True)
         return "all" if self.match == Match() else hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -151,11 +156,11 @@ class SimulatedCall(BaseModel):
 
 
 class PlainContent(RootModel[Mapping[str, Any]]):
-    """The body of a call to a service that is not built for this app."""
+    """The body of a call to a service that was not built for this app."""
 
 
 def action_of(service: SimulatedService, method: str, path: str) -> str | None:
-    """Return the action that is called below the service's address; None if there is none."""
+    """Return the action that is called at this path below the service's address, or None."""
     for action in sorted(service.actions):
         route = service.form.route(action)
         if route.method == method and route.leads_to(action, path):
@@ -164,9 +169,9 @@ def action_of(service: SimulatedService, method: str, path: str) -> str | None:
 
 
 def call_of(service: SimulatedService, action: str, key: str, body: bytes) -> SimulatedCall:
-    """Return a call in the form that the agent declares; raises `InvalidError`.
+    """Return a call in the form that the agent declares. Raises `InvalidError`.
 
-    If the body does not say whose it is, the key does, which begins with the order and the step.
+    If the body does not name the order and step, they come from the key, which begins with both.
     """
     has_body = service.form.route(action).has_body
     if has_body and service.form.body is Body.ENVELOPE:
@@ -178,7 +183,7 @@ def call_of(service: SimulatedService, action: str, key: str, body: bytes) -> Si
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimulatedEffect:
-    """An effect that happened, at most once for each key and action."""
+    """An effect that happened. There is at most one for each key and action."""
 
     key: str
     action: str
@@ -186,7 +191,7 @@ class SimulatedEffect:
     at: datetime
     result: Mapping[str, Any]
     content: str = ""
-    """The digest of the call's content, where another one is refused under the same key."""
+    """The digest of the call's content, if the service refuses a key with other content."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,18 +201,18 @@ class Refusal:
     reason: str
     at: datetime
     content: str = ""
-    """As in `SimulatedEffect`."""
+    """The same digest as in `SimulatedEffect`."""
 
 
 class FaultInForce(SimulatedFault):
-    """A fault with the time at which it lapses."""
+    """A fault with the time at which it expires."""
 
     until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """The course of one call: a delay, perhaps an effect before or after it, and an answer."""
+    """The course of a call: a delay, an answer, and perhaps an effect before or after the delay."""
 
     effect: bool = True
     effect_is_late: bool = False
@@ -215,17 +220,16 @@ class Plan:
     reason: str = ""
     delay_seconds: float = 0
     retry_after: timedelta | None = None
-    """The pause that the answer asks for."""
+    """The pause that the answer requests."""
     done_after: timedelta | None = None
-    """How long after its first call the action is done; None for at once."""
+    """How long after its first call the action is done. None means immediately."""
     is_remembered: bool = False
-    """Whether the call is refused for this reason, now and whenever its key comes again."""
+    """Whether the call is refused for this reason, now and in each repeat with its key."""
     keys_last: timedelta | None = None
-    """How long the service remembers a key; None for ever."""
+    """How long the service remembers a key. None means for ever."""
 
 
 def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce]:
-    """Return the faults that have not lapsed."""
     return [fault for fault in faults if fault.until is None or fault.until > now]
 
 
@@ -241,14 +245,14 @@ def check(service: SimulatedService, fault: SimulatedFault) -> None:
 def fault_for(
     service: SimulatedService, faults: Iterable[SimulatedFault], action: str, call: SimulatedCall
 ) -> SimulatedFault | None:
-    """Return the fault for this call: by its order first, then by marks, then a general one."""
+    """Return the fault for this call: first by its order, then by marks, then a general fault."""
     marks = {name: set(marks_of(call.order)) for name, marks_of in service.marks.items()}
     meeting = (fault for fault in faults if fault.meets(action, call, marks))
     return max(meeting, key=_precedence, default=None)
 
 
 def _precedence(fault: SimulatedFault) -> tuple[bool, int, str]:
-    """Rank the faults of one call; the key breaks ties, so that every host chooses the same one."""
+    """Rank the faults of a call. The key breaks ties, so that every host chooses the same fault."""
     return fault.match.order_id is not None, len(fault.match.marks), fault.key()
 
 
@@ -257,7 +261,7 @@ def plan(
 ) -> Plan:
     """Return the course of a call.
 
-    `chance` is a random number from 0 to 1; `calls` is how many calls of its key have arrived.
+    `chance` is a random number from 0 to 1. `calls` is the number of calls with its key so far.
     """
     if fault is None:
         return Plan(keys_last=service.keys_last)
@@ -285,7 +289,7 @@ def plan(
 
 
 UNAUTHORIZED = Plan(effect=False, status=401, reason="the token is not accepted")
-"""The course of the first call of a key, as if its token had just expired."""
+"""The course of the first call with a key, as if its token had just expired."""
 
 
 def _busy(seconds: int) -> Plan:
@@ -295,7 +299,10 @@ def _busy(seconds: int) -> Plan:
 
 
 def _flaky(failure_rate: float, chance: float) -> Plan:
-    """Return a success, or a failure: half of them before the effect, half lose the answer."""
+    """Return a success or a failure.
+
+    Half of the failures come before the effect, and the others lose the answer.
+    """
     if chance >= failure_rate:
         return Plan()
     if chance < failure_rate / 2:
@@ -304,7 +311,7 @@ def _flaky(failure_rate: float, chance: float) -> Plan:
 
 
 def content_of(service: SimulatedService, call: SimulatedCall) -> str:
-    """Return the digest of a call's content; empty where the content is not compared."""
+    """Return the digest of a call's content. Empty if the service does not compare content."""
     if not service.remembers_refusals:
         return ""
     text = canonical_text(call.order)
@@ -314,9 +321,9 @@ def content_of(service: SimulatedService, call: SimulatedCall) -> str:
 def result_of(
     service: SimulatedService, action: str, key: str, call: SimulatedCall
 ) -> dict[str, Any]:
-    """Return the result of a call, which is the same for every repetition.
+    """Return the result of a call, which is the same for every repeat.
 
-    It has what the agent says that the service answers, a reference, and the amount of the request.
+    It contains the example of the agent's answer, a reference, and the amount of the request.
     """
     digest = hashlib.sha256(f"{service.name}:{action}:{key}".encode()).hexdigest()[:12]
     reference = f"{service.name}-{digest}"
@@ -329,7 +336,7 @@ def result_of(
 
 
 def filled(example: Any, reference: str) -> Any:
-    """Return an example of an answer with the reference as each text that may be anything."""
+    """Return an example answer. Each text that may be anything becomes the reference."""
     if isinstance(example, Mapping):
         return {name: filled(value, reference) for name, value in example.items()}
     if isinstance(example, list):

@@ -21,22 +21,23 @@ class SampleRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     refuse: Annotated[str, Field(min_length=1, max_length=41)] | None = None
-    """The step that its services refuse for this order, until that fault is lifted."""
+    """The services refuse this step for this order, until the fault is removed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleStep:
-    """One step of the sample order."""
+    """A step of the sample order."""
 
     name: str
     services: Sequence[str]
-    """The simulated services that may receive its request."""
+    """The simulated services that may receive the step's request."""
     action: str
     waits: bool
-    """Whether an order waits for an operator after a refusal of this step; others are undone."""
+    """Whether an order waits for an operator after a refusal of this step. Otherwise it is undone.
+    """
 
     def refused(self, order_id: str) -> SimulatedFault:
-        """Return the fault by which the step is refused for one order."""
+        """Return the fault that makes services refuse the step for one order."""
         return SimulatedFault(mode="reject", match=Match(order_id=order_id, action=self.action))
 
 
@@ -48,14 +49,14 @@ class SampleOrder:
     steps: Sequence[SampleStep]
 
     def submission(self, order_id: str, placed_at: datetime) -> Submission:
-        """Return the submission message of a sample order, like that of any sender."""
+        """Make the submission message of a sample order, in the form of any sender."""
         payload, workflow = self.sample.payload, self.sample.workflow
         return Submission(
             schema_version=1, order_id=order_id, placed_at=placed_at, workflow=workflow, **payload
         )
 
     def step(self, name: str) -> SampleStep:
-        """Return the step of this name; raises `InvalidError`."""
+        """Return the step with this name. Raises `InvalidError` if there is none."""
         found = next((step for step in self.steps if step.name == name), None)
         if found is None:
             raise InvalidError(["refuse: the sample order has no such step"])
@@ -70,13 +71,14 @@ def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
 def sample_order(
     business: Application, deployed: Sequence[AgentDefinition], simulated: Container[str]
 ) -> SampleOrder | None:
-    """Return the sample order; None if there is none, or if one of its services is real."""
+    """Return the sample order. None if there is none, or if one of its services is real."""
     sample = business.sample
     workflow = sample and business.workflows.latest(sample.workflow or business.default_workflow)
     if not sample or not workflow:
         return None
     steps = [_step(definition, deployed) for definition in workflow.steps]
     services = set(chain.from_iterable(step.services for step in steps))
+    # Activities run themselves, so nothing simulates them.
     code = {agent.name for agent in deployed if agent.code}  # it runs, and nobody plays it
     if code & services or not all(name in simulated for name in services):
         return None

@@ -1,4 +1,4 @@
-"""The simulated services: they record every effect, and fail by the faults in force."""
+"""The simulated services. They record every effect, and fail according to the faults in force."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from samples.simulator.samples import SampleOrder, SampleRequest
 log = logging.getLogger(__name__)
 
 FAULT_CACHE_SECONDS = 0.25
-"""Time for which a host caches the faults: reading them for each call would cost too much."""
+"""How long a host caches the faults, in seconds. To read them for each call would cost too much."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +39,7 @@ class SimulatedAnswer:
     """Why the status is not 200."""
     result: Mapping[str, Any] = field(default_factory=dict)
     retry_after: timedelta | None = None
-    """The pause that it asks for before another call; None if it asks for none."""
+    """The pause that the answer requests before another call. None if it requests none."""
 
 
 UNDONE = SimulatedAnswer(status=410, reason="it was undone under this key, so it is refused now")
@@ -59,15 +59,14 @@ class Simulator:
     sleep: Callable[[float], Awaitable[None]]
     chance: Callable[[], float]
     _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
-    """By service, when the last reading of its faults began, and the faults."""
+    """The faults of each service, with the time when their last reading began."""
     _readings: GroupCommit[None, None] = field(init=False)
-    """Lets calls at the same time share one reading of the faults."""
+    """Lets concurrent calls share one reading of the faults."""
 
     def __post_init__(self) -> None:
         self._readings = GroupCommit(self._read)
 
     def knows(self, agent: str) -> bool:
-        """Whether the agent has a simulated service."""
         return agent in self.services
 
     async def call(self, agent: str, action: str, key: str, call: SimulatedCall) -> SimulatedAnswer:
@@ -87,7 +86,7 @@ class Simulator:
     async def _left(
         self, service: SimulatedService, action: str, key: str, done_after: timedelta
     ) -> timedelta | None:
-        """Return how long it takes until the accepted action is done; None if it is done now."""
+        """Return the time until the deferred action is done. None if it is done now."""
         now = self.clock()
         left = await self.ledger.accept(service.name, key, action, now) + done_after - now
         return left if left > timedelta() else None
@@ -95,7 +94,7 @@ class Simulator:
     async def _carry_out(
         self, plan: Plan, service: SimulatedService, action: str, key: str, call: SimulatedCall
     ) -> SimulatedAnswer:
-        """Carry out the plan of a call, unless its key has another answer already."""
+        """Carry out the plan of a call, unless its key already has another answer."""
         content = rules.content_of(service, call)
         if plan.is_remembered:
             refusal = Refusal(reason=plan.reason, at=self.clock(), content=content)
@@ -118,7 +117,7 @@ class Simulator:
     async def _refused(
         self, service: SimulatedService, action: str, key: str, content: str
     ) -> SimulatedAnswer:
-        """Return the answer to a call whose key was refused, or undone, before."""
+        """Return the answer to a call whose key was refused or undone before."""
         refusal = await self.ledger.refusal(service.name, key, action)
         if refusal is None:
             return UNDONE
@@ -149,7 +148,7 @@ class Simulator:
         return {"calls": calls, "effects": effects}
 
     async def set_fault(self, service: str, fault: SimulatedFault) -> Mapping[str, Any]:
-        """Put a fault in force; returns once every host applies it. Raises `InvalidError`."""
+        """Set a fault, and return when every host applies it. Raises `InvalidError`."""
         rules.check(self.services[service], fault)
         if fault.mode == "none":
             await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
@@ -161,25 +160,23 @@ class Simulator:
         return await self.faults(service)
 
     async def faults(self, service: str) -> Mapping[str, Any]:
-        """Return the faults in force."""
         found = await self._faults(service)
         return {"faults": [fault.model_dump(by_alias=True, exclude_none=True) for fault in found]}
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
-        """Return the faults in force, from a fresh reading if there is one."""
+        """Return the faults in force, from a recent reading if there is one."""
         if not self._is_fresh(service):
             await self._readings.submit(service, None)
         return rules.in_force(self._known[service][1], self.clock())
 
     def _is_fresh(self, service: str) -> bool:
-        """Whether the last reading of the service's faults is fresh enough."""
         began, _ = self._known.get(service, (None, ()))
         if began is None:
             return False
         return 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
 
     async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[None]:
-        """Read the faults, unless another call has done so meanwhile."""
+        """Read the faults, unless another call has just done so."""
         if not self._is_fresh(service):
             began = self.clock()
             self._known[service] = (began, await self.ledger.faults(service))
@@ -188,7 +185,7 @@ class Simulator:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleService:
-    """Shows operators the simulated services and faults, and places sample orders."""
+    """Shows operators the simulated services and their faults, and places sample orders."""
 
     simulator: Simulator
     order: SampleOrder | None
@@ -197,7 +194,7 @@ class SampleService:
     new_order_id: Callable[[], str]
 
     async def overview(self) -> Mapping[str, Any]:
-        """Return the called services with their faults, the known marks, and the sample's steps."""
+        """Return the called services with their faults, the marks, and the steps of the sample."""
         services: list[Mapping[str, Any]] = []
         marks: set[str] = set()
         for name in self.simulator.called:
@@ -207,10 +204,10 @@ class SampleService:
         return {"services": services, "marks": sorted(marks), "sample": sample}
 
     async def place(self, request: SampleRequest) -> str:
-        """Place a sample order, with a refusal of one step if the request names it; return its id.
+        """Place a sample order, and return its id.
 
-        Raises `RefusedError` if there is no sample order, and `InvalidError` if it has no such
-        step.
+        If the request names a step, that step is refused. Raises `RefusedError` if there is no
+        sample order, and `InvalidError` if it has no such step.
         """
         if self.order is None:
             raise RefusedError(Cause(Code.NO_SAMPLE_ORDER))

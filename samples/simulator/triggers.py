@@ -21,7 +21,7 @@ REFUSED_IN_KEYS = set("/\\#?")
 
 
 def simulator_functions(service: Simulator, samples: SampleService) -> func.Blueprint:
-    """Return the functions of all simulated services."""
+    """Make the functions of all simulated services."""
     triggers = Functions()
 
     _bind_operators(triggers, service)
@@ -92,7 +92,7 @@ def _answered(answer: SimulatedAnswer, route: OperationRoute) -> func.HttpRespon
 
 
 def _asks(pause: timedelta | None) -> Mapping[str, str]:
-    """Return the header that asks for a pause, in whole seconds and no less."""
+    """Return the header that requests a pause. Its seconds are rounded up."""
     return {"Retry-After": str(math.ceil(pause.total_seconds()))} if pause else {}
 
 

@@ -1,10 +1,10 @@
-"""Prints the events of the Event Grid topic from a Storage Queue of your own, each event once.
+"""Prints the events of the Event Grid topic from your own Storage Queue, each event once.
 
     python samples/subscriber/read_alerts.py --queue my-alerts [--once]
 
-`QUEUE_ACCOUNT` is the address of the queue service, such as
-`https://mystorage.queue.core.windows.net`, which is called as the identity that is signed in, or a
-connection string. `--seen` names the file that remembers the events that were handled.
+`QUEUE_ACCOUNT` is a connection string, or the address of the queue service, such as
+`https://mystorage.queue.core.windows.net`. With an address, the program uses the signed-in
+identity. `--seen` names the file that remembers the handled events.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Event = Mapping[str, Any]
 
 
 class HandledEvents:
-    """The ids of the events that were handled, in a file: a later run of the program knows them."""
+    """The ids of handled events, in a file, so that a later run of the program knows them."""
 
     def __init__(self, path: str) -> None:
         self._file = sqlite3.connect(path, isolation_level=None)
@@ -38,12 +38,11 @@ class HandledEvents:
         return found.fetchone() is not None
 
     def add(self, event_id: str) -> None:
-        """Remember an event that was handled."""
         self._file.execute("INSERT OR IGNORE INTO seen VALUES (?)", [event_id])
 
 
 def event_in(message: QueueMessage) -> Event:
-    """Return the CloudEvent in a message; raises `ValueError` if there is none."""
+    """Return the CloudEvent in a message. Raises `ValueError` if there is none."""
     event = json.loads(base64.b64decode(message.content, validate=True))
     if not isinstance(event, dict) or not {"id", "type", "data"} <= event.keys():
         raise ValueError("no CloudEvent")
@@ -51,7 +50,10 @@ def event_in(message: QueueMessage) -> Event:
 
 
 def handle(event: Event) -> None:
-    """Print the event's id, type, subject and reason, with tabs between them. Put your own here."""
+    """Print the event's id, type, subject and reason, with tabs between them.
+
+    Replace this by your own code.
+    """
     data = event["data"]
     what = data.get("reason") or data.get("step") or ""
     if event["type"] == STALLED and "status" in data:  # that of a clock is no condition
@@ -60,10 +62,10 @@ def handle(event: Event) -> None:
 
 
 def take(queue: QueueClient, seen: HandledEvents) -> int:
-    """Handle the messages at hand, and return their number.
+    """Handle the available messages, and return their number.
 
     Event Grid delivers at least once, so an event may come again with the same id. A message is
-    deleted only after its event was handled: after a crash in between, it comes again too.
+    deleted only after its event was handled, so after a crash in between it comes again, too.
     """
     messages = list(queue.receive_messages(messages_per_page=32, max_messages=32))
     for message in messages:
@@ -80,14 +82,14 @@ def take(queue: QueueClient, seen: HandledEvents) -> int:
 
 
 def connect(account: str, name: str) -> QueueClient:
-    """Return the client of a queue, by connection string or as the identity that is signed in."""
+    """Return the client of a queue, by connection string or as the signed-in identity."""
     if "=" in account:
         return QueueClient.from_connection_string(account, name)
     return QueueClient(account, name, credential=DefaultAzureCredential())
 
 
 def main() -> None:
-    """Read the queue until it is empty (`--once`), or for ever."""
+    """Read the queue for ever, or until it is empty (`--once`)."""
     arguments = argparse.ArgumentParser(description="Prints the alerts that a queue receives.")
     arguments.add_argument("--queue", required=True)
     arguments.add_argument("--seen", default="seen.db")

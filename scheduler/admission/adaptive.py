@@ -9,20 +9,20 @@ from engine.storage.agent_health import FRESH, PROBE_REQUESTS, AgentHealth
 from scheduler.admission.policy import Capacity
 
 PREFETCH_FRACTION = 0.3
-"""Share of an attempt's time for which requests may queue at an agent."""
+"""The share of an attempt's time for which requests may queue at an agent."""
 
 
 @dataclass(frozen=True)
 class AdaptiveLimit:
-    """As many requests as get answers in time, at the rate that the agent's instances report."""
+    """Allows as many requests as get answers in time, at the rate that the instances report."""
 
     def limit(
         self, agent: str, capacity: Capacity, health: Sequence[AgentHealth], now: datetime
     ) -> int:
         """Return how many requests may be open at the agent.
 
-        While nothing is known of the agent, neither a rate nor trouble, the limit is the number of
-        failures that opens the circuit. Otherwise it follows the rate, up to the declared number.
+        The limit follows the reported rate, up to the declared number. While there is neither a
+        rate nor a sign of trouble, it is the number of failures that opens the circuit.
         """
         reports = [report for report in health if report.agent == agent]
         rates = [report.rate for report in reports if now - report.at < FRESH]
@@ -36,8 +36,9 @@ class AdaptiveLimit:
 
 
 def open_at(rate: float, allowance: timedelta) -> int:
-    """Return how many requests may be open at an agent that gets so many answers a second.
+    """Return how many requests may be open at an agent that gets this many answers per second.
 
-    So many come in the share `PREFETCH_FRACTION` of an attempt's time, and `PROBE_REQUESTS` more.
+    They are the requests for the share `PREFETCH_FRACTION` of an attempt's time, and
+    `PROBE_REQUESTS` more.
     """
     return PROBE_REQUESTS + math.ceil(rate * allowance.total_seconds() * PREFETCH_FRACTION)

@@ -1,4 +1,4 @@
-"""Admits waiting orders to agents that have room for their requests."""
+"""Admits waiting orders to agents that have capacity for their requests."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,40 +19,43 @@ from scheduler.admission.open_requests import OpenRequests
 from scheduler.admission.policy import AdmissionPolicy, Capacity
 
 REFRESH_INTERVAL = timedelta(seconds=1)
-"""Time between two refreshes of a process that has work to do."""
+"""The time between two refreshes of a process that has work."""
 
 FAILED_CLAIM_PAUSE = timedelta(seconds=60)
-"""Time for which an order is not tried again after a failed claim that is its own fault."""
+"""How long an order is left alone after a failed claim for which the order itself is the reason."""
 
 
 @dataclass(kw_only=True)
 class Admission:
-    """What one process believes about the agents and the waiting orders."""
+    """What a process believes about the agents and the waiting orders."""
 
     offers: Mapping[str, Sequence[str]]
-    """The agents that offer each capability, the preferred first."""
+    """The agents that offer each capability, the preferred agent first."""
     capacity: Mapping[str, Capacity]
     """The limits of each agent."""
     policy: AdmissionPolicy
     max_silence: timedelta
-    """How long orders wait for silent agents before they are given up (SUP-9)."""
+    """How long orders wait for silent agents before their steps fail (SUP-9)."""
     clock: Clock
     health: Sequence[AgentHealth] = ()
-    """Recent health reports of the agents."""
+    """The recent health reports of the agents."""
     is_health_known: bool = False
-    """Whether the last refresh could read the reports: no agent is silent by old ones."""
+    """Whether the last refresh could read the reports. An agent is never silent by old reports."""
     open_requests: OpenRequests = field(default_factory=OpenRequests)
     claim_queue: ClaimQueue = field(default_factory=ClaimQueue)
     has_refreshed: bool = False
-    """Whether a refresh has succeeded; until then other processes may use all the capacity."""
+    """Whether a refresh has succeeded. Before that, other processes may be using all capacity."""
     _refresh_began: datetime = NEVER
 
     def is_refresh_due(self) -> bool:
-        """Whether the last refresh began long enough ago, or the clock was put back since."""
+        """Whether the last refresh began long enough ago, or the clock was put back since then."""
         return abs(self.clock() - self._refresh_began) >= REFRESH_INTERVAL
 
     def begin_refresh(self) -> None:
-        """Count this process's own changes from now on beside what the refresh finds."""
+        """Begin to collect this process's own changes.
+
+        They count in addition to what the refresh finds.
+        """
         self._refresh_began = self.clock()
         self.open_requests.begin_refresh()
         self.claim_queue.begin_refresh()
@@ -83,7 +86,6 @@ class Admission:
         )
 
     def add_reports(self, reports: Sequence[AgentHealth]) -> None:
-        """Add new health reports."""
         self.health = with_reports(self.health, reports, self.clock())
 
     def announce(self, candidate: Candidate) -> None:
@@ -91,20 +93,20 @@ class Admission:
         self.claim_queue.announce(candidate, self.clock())
 
     def skip(self, order_id: str) -> None:
-        """Leave an order alone that cannot be claimed: the orders behind it may take its slot."""
+        """Skip an order that cannot be claimed, so that the orders behind it may take its slot."""
         self.open_requests.set_agents(order_id, ())
         self.claim_queue.skip(order_id, self.clock() + FAILED_CLAIM_PAUSE)
 
     def skip_in(self, needs: str, order_id: str, pause: timedelta) -> None:
-        """Leave an order alone in one queue; it may be claimed for another of its needs."""
+        """Skip an order in one queue. It may still be claimed for another capability."""
         self.claim_queue.skip(order_id, self.clock() + pause, needs)
 
     def may_have_capacity(self, order_id: str) -> bool:
-        """Whether the order waits, and a refresh might find slots free that were filled here."""
+        """Whether the order waits, and a refresh might find free slots that were filled here."""
         return order_id in self.claim_queue and bool(self.open_requests.changed)
 
     def take(self, agent: str | None = None) -> Candidate | None:
-        """Take out the order to claim next, with a slot at an agent; None if none may be claimed.
+        """Take the next order to claim, with a slot at an agent. None if no order may be claimed.
 
         With `agent`, take only orders to which its reply leads.
         """
@@ -126,8 +128,8 @@ class Admission:
     ) -> Mapping[str, Sequence[str]]:
         """Return the agents that can take steps of the order now, by capability.
 
-        The steps of the order count as running at `runs_at`, and the slots that it holds elsewhere
-        as free. The given `reports` count as if they were known.
+        The steps of the order count as running at `runs_at`, and its slots elsewhere as free. The
+        given `reports` count as known.
         """
         if not self.has_refreshed:
             return {}
@@ -144,7 +146,7 @@ class Admission:
         return capacity
 
     def silent_agents(self) -> Mapping[str, datetime]:
-        """Return since when each of the silent agents has left requests unanswered."""
+        """Return the silent agents, each with the time since which requests are unanswered."""
         times = {agent: self._silent_since(agent) for agent in self.capacity}
         return {agent: since for agent, since in times.items() if since}
 
@@ -153,9 +155,9 @@ class Admission:
         return needs in self.offers and self._given_up_before(needs) == NEVER
 
     def _given_up_before(self, needs: str) -> datetime:
-        """Return since before when orders must have waited that may be given up (SUP-9).
+        """Return the time before which an order must have become ready so that it may fail (SUP-9).
 
-        That is `NEVER` unless all agents of the capability have been silent for too long.
+        The time is `NEVER` unless all agents with the capability have been silent for too long.
         """
         limit = self.clock() - self.max_silence
         times = map(self._silent_since, self.offers.get(needs, ()))
@@ -170,8 +172,8 @@ class Admission:
     def _limit(self, agent: str, health: Sequence[AgentHealth], now: datetime) -> int:
         """Return how many requests may be open at the agent.
 
-        There are none while it makes no calls, and a few between the pauses while it is silent
-        (SUP-10).
+        The limit is zero while the agent makes no calls. While it is silent, a few are allowed
+        between pauses (SUP-10).
         """
         if requests_from(health, agent, now):
             return 0
@@ -179,9 +181,9 @@ class Admission:
         return min(limit, PROBE_REQUESTS) if silence_of(health, agent, now) else limit
 
     def _leads_to(self, needs: str, agent: str) -> bool:
-        """Whether a reply of the agent leads to the orders with this need.
+        """Whether a reply of the agent leads to orders with this need.
 
-        They are left to the replies of agents that could do them, if one of these has a request.
+        If an agent that offers the capability has a request, these orders are left to its replies.
         """
         offering = self.offers.get(needs, ())
         return agent in offering or not any(map(self.open_requests.at, offering))

@@ -1,8 +1,8 @@
 """The orders that wait for a claim, in the sequence in which they get free slots (SCH-11).
 
-Orders that need the same capability wait in one queue. High priority comes before normal priority,
-but every fifth turn is a normal one. Within a priority, the order that has waited longest comes
-first.
+Orders that need the same capability wait in the same queue. High priority comes before normal
+priority, but every fifth turn belongs to normal priority. Within a priority, the order that has
+waited longest comes first.
 """
 
 from collections import Counter, deque
@@ -20,7 +20,7 @@ NORMAL_PRIORITY_SHARE = 5
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 ANNOUNCED_FOR = timedelta(seconds=5)
-"""Time for which only the process that received an order's wake-up claims the order."""
+"""For this time, only the process that received an order's wake-up claims the order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,11 +30,12 @@ class Candidate:
     order_id: str
     priority: Priority = Priority.NORMAL
     needs: str = NO_AGENT
-    """The capability for which it needs an agent."""
+    """The capability that the order needs."""
     since: datetime
-    """When it began to wait."""
+    """When the order began to wait."""
     fresh: bool = False
-    """Whether its wake-up was just sent: only the process that receives it claims the order."""
+    """Whether the wake-up was just sent. Then only the process that receives it claims the order.
+    """
 
 
 @dataclass(kw_only=True)
@@ -42,13 +43,13 @@ class ClaimQueue:
     """One queue for each capability."""
 
     _queues: dict[str, dict[str, Candidate]] = field(default_factory=dict)
-    """The waiting orders by the capability they need, in the sequence in which they get slots."""
+    """The waiting orders by capability, in the sequence in which they get slots."""
     _turns: Counter[str] = field(default_factory=Counter)
-    """Number of orders taken from each queue."""
+    """How many orders were taken from each queue."""
     _announced: dict[str, datetime] = field(default_factory=dict)
     """When the wake-up of each order arrived here."""
     _skipped: dict[tuple[str, str | None], datetime] = field(default_factory=dict)
-    """Orders that are not tried now, in one queue or in all (None), and until when."""
+    """The orders that are skipped, in one queue or in all (None), with the end of the pause."""
     _redelivery_requested: bool = False
     """Whether a wake-up was scheduled again since the last refresh began."""
 
@@ -61,18 +62,18 @@ class ClaimQueue:
         return list(self._queues)
 
     def announce(self, candidate: Candidate, now: datetime) -> None:
-        """Add an announced order behind those that the refresh found, unless it is among them."""
+        """Add an order behind those that the refresh found, unless it is already among them."""
         self._announced[candidate.order_id] = now
         self._append(candidate)
 
     def take(
         self, needs: str, slots: int | None, without_slot: datetime = NEVER
     ) -> Candidate | None:
-        """Take the first order out of a queue; None if no order may be taken.
+        """Take the first order from a queue. None if no order may be taken.
 
-        The order is one of the first `slots` orders, or of all if `slots` is None. If there is none
-        of these, it is one that has waited since before `without_slot`. A fresh order whose wake-up
-        went to another process keeps its slot.
+        The order is one of the first `slots` orders, or of all if `slots` is None. If there is
+        none, it is an order that has waited since before `without_slot`. A fresh order whose
+        wake-up went to another process keeps its slot.
         """
         queue = self._queues[needs]
         first: Iterator[Candidate] = islice(queue.values(), slots)
@@ -87,30 +88,30 @@ class ClaimQueue:
         return None
 
     def skip(self, order_id: str, until: datetime, needs: str | None = None) -> None:
-        """Do not try the order again until then, in one queue or in all of them (None)."""
+        """Skip the order until this time, in the queue for `needs` or in all queues."""
         self._skipped[order_id, needs] = until
 
     def is_skipped(self, order_id: str, needs: str | None = None) -> bool:
-        """Whether the order is not tried now, wherever it waits or in the queue of this need."""
+        """Whether the order is skipped in all queues, or in the queue for `needs`."""
         return bool({(order_id, None), (order_id, needs)} & self._skipped.keys())
 
     def needs_redelivery(self, order_id: str) -> bool:
-        """Whether the order waits, and no wake-up comes again that would lead to it.
+        """Whether the order waits, and no wake-up was scheduled again that would lead to it.
 
         One repeated wake-up is enough to lead this process to all waiting orders.
         """
         return order_id in self and not self._redelivery_requested
 
     def note_redelivery(self) -> None:
-        """Note that a wake-up comes again."""
+        """Record that a wake-up was scheduled again."""
         self._redelivery_requested = True
 
     def begin_refresh(self) -> None:
-        """Forget the wake-up that comes again: from now on another one may have to."""
+        """Forget the scheduled wake-up, because another one may be needed from now on."""
         self._redelivery_requested = False
 
     def refresh(self, waiting: Sequence[Candidate], began: datetime, now: datetime) -> None:
-        """Rebuild the queues from these orders and from those announced since the refresh began."""
+        """Rebuild the queues from these orders and those announced since the refresh began."""
         self._skipped = {name: until for name, until in self._skipped.items() if until > now}
         self._announced = {
             order_id: at
@@ -134,7 +135,7 @@ class ClaimQueue:
 
 
 def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:
-    """Return the waiting orders of one lane, the oldest first."""
+    """Return the waiting orders of a lane, the oldest first."""
     lane = (
         candidate
         for candidate in waiting
@@ -146,7 +147,7 @@ def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque
 def _in_turns(high: deque[Candidate], normal: deque[Candidate], taken: int) -> Iterator[Candidate]:
     """Yield high priority before normal, but a normal order at every fifth turn.
 
-    `taken` is the number of turns before these.
+    `taken` is the number of earlier turns.
     """
     while high or normal:
         taken += 1

@@ -8,13 +8,13 @@ from engine.domain.messages import AgentReply, DeferredReply, NotAttemptedReply
 from engine.storage.agent_health import AgentHealth
 
 HEALTH_MAX_AGE = timedelta(minutes=1)
-"""Age up to which reports about an agent's health are read and remembered."""
+"""Up to this age, reports about an agent's health are read and remembered."""
 
 
 def with_reports(
     health: Sequence[AgentHealth], reports: Sequence[AgentHealth], now: datetime
 ) -> Sequence[AgentHealth]:
-    """Return the known health with these reports in place of the instances' older ones."""
+    """Return the known health, with these reports in the place of the instances' older ones."""
     if not reports:
         return health
     oldest = now - HEALTH_MAX_AGE
@@ -28,7 +28,7 @@ def with_reports(
 
 
 def health_from_reply(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
-    """Return the agent's health as its reply shows it; empty unless the circuit is open."""
+    """Return the agent's health from its reply. Empty unless the circuit is open."""
     if not isinstance(reply, NotAttemptedReply | DeferredReply):
         return ()
     if reply.reason is None or not reply.reason.is_circuit_open:

@@ -1,4 +1,4 @@
-"""How many requests may be open at an agent: the rule, and its simplest form."""
+"""The rule for how many requests may be open at an agent, and its simplest form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from engine.storage.agent_health import AgentHealth
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capacity:
-    """The declared limits of an agent, which hold before it reports anything."""
+    """The declared limits of an agent, which apply before it reports anything."""
 
     most: int
-    """Maximum number of open requests, whatever rate it reports."""
+    """The most open requests, whatever rate the agent reports."""
     first: int
-    """Maximum while its health is unknown: enough failures to open the circuit, and no more."""
+    """The most while the agent's health is unknown: just enough failures to open the circuit."""
     allowance: timedelta
-    """How long an attempt may take: the shortest time of its steps."""
+    """How long an attempt may take: the shortest time-out of the agent's steps."""
 
 
 class AdmissionPolicy(Protocol):
@@ -26,7 +26,7 @@ class AdmissionPolicy(Protocol):
     def limit(
         self, agent: str, capacity: Capacity, health: Sequence[AgentHealth], now: datetime
     ) -> int:
-        """Return the maximum number of open requests; `health` has the reports of all agents."""
+        """Return the most open requests. `health` has the reports of all agents."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,5 @@ class FixedLimit:
     def limit(
         self, agent: str, capacity: Capacity, health: Sequence[AgentHealth], now: datetime
     ) -> int:
-        """Return the declared number."""
         del agent, health, now
         return capacity.most

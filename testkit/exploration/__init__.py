@@ -1,1 +1,1 @@
-"""Every interleaving of a small world, on the shipped code."""
+"""Explores every interleaving of a small world, on the shipped code."""

@@ -1,4 +1,4 @@
-"""What a scheduler's process believes between two events, where a world lets that outlive them."""
+"""What a scheduler's process believes between two events, in worlds in which beliefs last."""
 
 from collections import Counter
 from copy import copy
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:
-    """A copy to go on with; what is remembered is never changed."""
+    """Return a copy to continue with. A remembered belief is never changed."""
     copied = _with_copied_fields(admission)
     copied.clock = clock
     return copied
@@ -42,19 +42,19 @@ def _copied(value: Any) -> Any:
 
 
 def next_refresh(admission: Admission) -> datetime:
-    """From when on its process looks again."""
+    """Return the time of the next refresh."""
     return admission._refresh_began + REFRESH_INTERVAL
 
 
 def closed_until(admission: Admission) -> list[datetime]:
-    """Until when it believes circuits to be open."""
+    """Return the times until which the process believes circuits to be open."""
     return [report.open_until for report in admission.health if report.open_until]
 
 
 def text_of_belief(admission: Admission, now: datetime) -> str:
-    """What tells this belief from others.
+    """Return a text that distinguishes this belief from others.
 
-    What the next look overrules, once it is time for one, is left out.
+    If a refresh is due, everything that it replaces is left out.
     """
     orders = admission.claim_queue
     turns = {needs: turn % NORMAL_PRIORITY_SHARE for needs, turn in orders._turns.items()}

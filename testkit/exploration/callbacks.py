@@ -1,7 +1,7 @@
-"""Services that answer a call later, over the link that it carried (ANS-6, ANS-8).
+"""Services that answer a call later, at the callback URL of the call (ANS-6, ANS-8).
 
-They may do so early, which is before the call itself has an answer, late, again, or never. What a
-service has said it does not take back, unless it is called anew.
+They may do so early (before the call itself has an answer), late, repeatedly, or never. A service
+does not change its answer, unless it is called again.
 """
 
 from collections.abc import Iterator
@@ -14,27 +14,27 @@ from testkit.exploration.driving import Job
 from testkit.exploration.world import World
 
 SERVICE = "service"
-"""The slot in which a service answers over a link."""
+"""The slot in which a service answers at a callback URL."""
 
 REFUSALS = (RefusedError, InvalidCallbackUrlError)
-"""What a service may get for its answer."""
+"""The errors that a service may get for its answer."""
 
 
 def may_answer(world: World, agent: AgentDefinition, request: AgentRequest) -> bool:
-    """Whether the agent's service answers this call over its link; no undo carries one."""
+    """Whether the agent's service answers this call at its callback URL. An undo has none."""
     carries_link = request.action == "do" and request.callback_url is not None
     return carries_link and world.deployed.calls_back(agent)
 
 
 def with_link(world: World, agent: AgentDefinition, request: AgentRequest) -> World:
-    """Return the world in which the service may answer over the link of this call."""
+    """Return the world in which the service may answer at the callback URL of this call."""
     if not may_answer(world, agent, request):
         return world
     return linked(world, request.idempotency_key, _right_of(request))
 
 
 def linked(world: World, key: str, token: str) -> World:
-    """Return the world in which the service has this link for the key; it uses no older one."""
+    """Return the world in which the service uses this callback token for the key from now on."""
     others = (link for link in world.linked if link[0] != key)
     return world.but(linked=tuple(sorted([*others, (key, token)])))
 
@@ -44,7 +44,7 @@ def _right_of(request: AgentRequest) -> str:
 
 
 def _open_calls(world: World) -> dict[str, str]:
-    """Return by its key the token of each call that a service may answer over its callback URL."""
+    """Return the callback token of each call that a service may answer, by key."""
     return {**dict(world.linked), **dict(_under_way(world))}
 
 
@@ -63,7 +63,7 @@ def _is_known(world: World, key: str) -> bool:
 
 
 def undecided(world: World) -> list[str]:
-    """Return the keys of accepted calls whose services have neither done nor refused the work."""
+    """Return the keys of deferred calls whose services have neither done nor refused the work."""
     return [
         key
         for key, _ in world.linked
@@ -74,9 +74,9 @@ def undecided(world: World) -> list[str]:
 
 
 def answers(world: World) -> Iterator[tuple[str, Job]]:
-    """Yield by its key each answer that a service may give over a link now.
+    """Yield each answer that a service may give at a callback URL now, with its key.
 
-    Of work that is not decided it may give either.
+    If the work is undecided, both an answer and a refusal are possible.
     """
     for key, token in sorted(_open_calls(world).items()):
         order_id, step = key.split(":")[:2]

@@ -1,4 +1,4 @@
-"""What is explored: the app of a business, who runs it, and what its services are like."""
+"""The subject of an exploration: the app of a business, its processes and its services."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,102 +17,107 @@ LEASE = timedelta(seconds=4)
 """How long the supervisors' lease lasts."""
 
 CUSTOMER_CANCEL = "customer-cancel"
-"""The wish of a customer to cancel the order, by the endpoint of its workflow."""
+"""The act of a customer who cancels the order at the endpoint of its workflow."""
 
 PAUSE_AGENT = "pause-agent"
-"""What operators do who pause an agent."""
+"""The act of operators who pause an agent."""
 
 ERASE = "erase"
-"""The wish of operators to forget who the customer is."""
+"""The act of operators who erase the customer's data."""
 
 RESTORE = "restore"
-"""What operators do when the store is lost: they restore it from an earlier copy."""
+"""The act of operators who restore a lost store from an earlier copy."""
 
 SAYS = (ANSWER, OTHERWISE, REFUSE) = ("answer", "answer-otherwise", "refuse")
-"""What somebody outside says to a step: an answer, another one, or that there is none."""
+"""How a person answers a step: with an answer, with another answer, or with a refusal."""
 
 CALLS_BACK = (CALL_BACK, CALL_BACK_REFUSAL) = ("call-back", "call-back-refusal")
-"""What a service says over the link of a call: its answer, or that it refuses."""
+"""How a service answers at a callback URL: with its answer or with a refusal."""
 
 SCHEDULERS = ("wake", "reply", "poll")
-"""What schedulers do."""
+"""The kinds of jobs of schedulers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Deployment:
-    """One deployment of a business, which stays as it is; what changes is a `World`."""
+    """A deployment of a business, which never changes. Everything that changes is in `World`."""
 
     business: Application
     settings: Settings
-    """Those of each instance, but for its name."""
+    """The settings of each instance, except its name."""
     slots: Mapping[str, tuple[str, ...]]
-    """By kind of job who may do it; each does one thing at a time, side by side with the others."""
+    """The slots that may do a job, by kind of job.
+
+    Each slot does one thing at a time, and all slots work concurrently.
+    """
     requests: Mapping[str, str]
-    """By kind of job the agent that it asks."""
+    """The agent of each kind of job that is a request."""
     alike: Sequence[tuple[str, str]] = ()
-    """Pairs of instances that differ in nothing but their names."""
+    """Pairs of instances that differ only in their names."""
     known: Mapping[str, Workflows] = field(default_factory=dict)
-    """By instance of another version of the app what it knows instead (FLT-12)."""
+    """The workflows known to instances of another version of the app (FLT-12)."""
     lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By instance of the version before the agents that it does not have yet (FLT-12)."""
+    """The agents that instances of the previous version do not have yet (FLT-12)."""
     clocks: Mapping[str, timedelta] = field(default_factory=dict)
-    """By instance how much its clock is ahead of the true time (FLT-9)."""
+    """How far the clock of an instance is ahead of the true time (FLT-9)."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    """By step what its service answers, if that is not just a text for each field that is kept."""
+    """The answer of the service to each step. The default is a text for each recorded field."""
     callbacks: frozenset[str] = frozenset()
-    """The agents whose services may answer 202 without a time, and then over the link (ANS-8)."""
+    """The agents whose services may answer 202 without a time, and then at the callback URL
+    (ANS-8)."""
     answered: bool = True
-    """Whether agents live to tell how a call went; if not, each call kills its process."""
+    """Whether agents survive their calls. If not, each call kills its process."""
     has_just_spoken: bool = False
-    """Whether agents spoke a moment ago, so that they do not say at once what they begin."""
+    """Whether agents have reported a moment ago, so that they do not report a new request
+    immediately."""
     most_attempts: int = 1_000
-    """How often a step may be tried."""
+    """How many attempts a step may have."""
     believing: bool = False
-    """Whether what a scheduler's process believes outlives an event, instead of beginning anew."""
+    """Whether the belief of a scheduler's process outlives an event, instead of starting empty."""
     remembering: bool = False
-    """Whether the orders that a process has written outlive an event in its memory."""
+    """Whether a process remembers the orders that it has written beyond an event."""
     behind_gateway: bool = False
-    """Whether a gateway before the services may turn calls away, and agents report each fault."""
+    """Whether a gateway before the services may reject calls, and agents report each fault."""
     hangs: bool = False
     """Whether no service answers in time, and agents report each time-out, alone or with others."""
     either_way: bool = False
-    """Whether what is done side by side is done from the last to the first as well."""
+    """Whether concurrent work is done in both orders, from the first to the last and in reverse."""
     following: "Deployment | None" = None
-    """The next version of the app, which may take the place of this one at any moment."""
+    """The next version of the app, which may replace this one at any moment."""
     gone: Mapping[str, str] = field(default_factory=dict)
-    """By their names the providers of agents that the version before had."""
+    """The providers of agents that only the previous version had, by agent."""
     records_silence: bool = False
-    """Whether supervisors record silent agents: where every agent takes requests, none follows."""
+    """Whether supervisors record silent agents. If all agents take requests, records change
+    nothing."""
 
     @property
     def workflows(self) -> Workflows:
-        """What the app knows."""
+        """The workflows of the app."""
         return self.business.workflows
 
     @cached_property
     def agents(self) -> Mapping[str, AgentDefinition]:
-        """The agents by their names."""
         return {agent.name: agent for agent in self.business.agents}
 
     @cached_property
     def called_back(self) -> bool:
-        """Whether any service may answer over the link of its call."""
+        """Whether any service may answer at a callback URL."""
         return any(map(self.calls_back, self.business.agents))
 
     @cached_property
     def offers(self) -> Mapping[str, Sequence[str]]:
-        """By capability the agents that offer it."""
+        """The agents that offer each capability."""
         return offers_of(self.business.agents)
 
     @cached_property
     def providers(self) -> Mapping[str, str]:
-        """By agent the provider that knows its idempotency keys, also of agents that are gone."""
+        """The provider that knows each agent's idempotency keys, including former agents."""
         here = {agent.name: agent.provider or agent.name for agent in self.business.agents}
         return {**self.gone, **here}
 
     @cached_property
     def has_strangers(self) -> bool:
-        """Whether agents of one capability lead to several providers."""
+        """Whether agents with the same capability lead to several providers."""
         several = any(len(self._providers_of(names)) > 1 for names in self.offers.values())
         return several or bool(self.gone)
 
@@ -121,7 +126,7 @@ class Deployment:
 
     @cached_property
     def queues(self) -> Mapping[str, str]:
-        """By kind of job the queue of its messages; where there are several, one of them."""
+        """The queue of the messages for each kind of job. If there are several, one of them."""
         requested = {kind: requests_queue(agent) for kind, agent in self.requests.items()}
         replies = [responses_queue(agent) for agent in self.agents]
         fixed = {"submission": "order-submissions", "wake": SCHEDULER_REQUESTS}
@@ -129,28 +134,27 @@ class Deployment:
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
-        """By queue the kind of job that its messages start."""
+        """The kind of job that the messages of each queue start."""
         replies = {responses_queue(agent): "reply" for agent in self.agents}
         return {queue: kind for kind, queue in self.queues.items()} | replies
 
     @cached_property
     def instances(self) -> Mapping[str, tuple[str, ...]]:
-        """The instances of each agent."""
         return {agent: self.slots[kind] for kind, agent in self.requests.items()}
 
     @cached_property
     def schedulers(self) -> int:
-        """How many schedulers look for themselves."""
+        """How many schedulers refresh independently."""
         return len({slot for kind in SCHEDULERS for slot in self.slots[kind]})
 
     @cached_property
     def tolerance(self) -> timedelta:
-        """By how much clocks may differ."""
+        """The largest difference between clocks."""
         return timedelta(seconds=self.settings.clock_tolerance_seconds)
 
     @cached_property
     def version_overlap(self) -> timedelta:
-        """How long what this version does not know is left to a newer one (FLT-12)."""
+        """How long unknown names are left to a newer version (FLT-12)."""
         return timedelta(seconds=self.settings.mixed_version_seconds)
 
     @cached_property
@@ -160,26 +164,26 @@ class Deployment:
 
     @cached_property
     def margin(self) -> timedelta:
-        """What agents keep free before the complete-by time."""
+        """The time that agents keep free before the complete-by time."""
         return timedelta(seconds=self.settings.reply_margin_seconds)
 
     def calls_back(self, agent: AgentDefinition) -> bool:
-        """Whether the agent's service may answer over the link of its call."""
+        """Whether the agent's service may answer at a callback URL."""
         return agent.calls_back or agent.name in self.callbacks
 
     def endpoint_of(self, workflow: str) -> EndpointDefinition | None:
-        """Return the endpoint of a workflow; None if it has none."""
+        """Return the endpoint of a workflow, or None."""
         return next(
             (endpoint for endpoint in self.business.endpoints if endpoint.workflow == workflow),
             None,
         )
 
     def agent_of_kind(self, kind: str) -> AgentDefinition:
-        """Return the agent that jobs of this kind ask."""
+        """Return the agent to which jobs of this kind are requests."""
         return self.agents[self.requests[kind]]
 
     def answer_of(self, step: str) -> Answer:
-        """Return the answer to this step: of its service, or of somebody outside."""
+        """Return the answer of the service, or of the person outside, to this step."""
         if step in self.answers:
             return self.answers[step]
         found = [workflow.definition(step) for workflow in self.workflows.all]
@@ -191,13 +195,13 @@ class Deployment:
         return answer
 
     def _example(self, definition: StepDefinition) -> Answer:
-        """Return what the first agent that can do the step says of the answer."""
+        """Return the example answer that the first agent for the step declares."""
         able = (agent for agent in self.agents.values() if agent.offers == definition.capability)
         declared = next((agent.answers.get(definition.operation, {}) for agent in able), {})
         return {**filled(declared, "r")}
 
     def clock_of(self, slot: str, now: datetime) -> datetime:
-        """Return what the clock of this instance shows."""
+        """Return the time on the clock of this instance."""
         return now + self.clocks.get(slot, timedelta())
 
     def known_to(self, slot: str) -> Workflows:
@@ -209,7 +213,7 @@ class Deployment:
         return name not in self.lacks.get(slot, ())
 
     def business_of(self, slot: str) -> Application:
-        """Return the business as this instance knows it."""
+        """Return the business in the version of this instance."""
         if slot not in self._businesses:
             agents = [agent for agent in self.business.agents if self.has_agent(slot, agent.name)]
             workflows = self.known_to(slot)
@@ -217,7 +221,6 @@ class Deployment:
         return self._businesses[slot]
 
     def settings_of(self, slot: str) -> Settings:
-        """Return what this instance is set to do."""
         if slot not in self._settings:
             self._settings[slot] = self.settings.model_copy(update={"instance_id": slot})
         return self._settings[slot]

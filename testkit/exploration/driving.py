@@ -1,8 +1,9 @@
-"""Running a handler step by step: it stops at each effect, and the explorer says what comes of it.
+"""Runs a handler step by step. It stops at each effect, and the explorer chooses the outcome.
 
-A coroutine cannot be copied. So what a handler was told is kept as its log, and to go on in two
-ways it is run anew, twice, on the same log. That works because everything that it learns of the
-world comes through the log: what its effects returned, the time it read, the ids it drew.
+A coroutine cannot be copied. So the answers that a handler got are kept in its log. To continue in
+two ways, the handler is run twice from its start with the same log. This works because a handler
+learns everything about the world through the log: the results of its effects, the time, and the ids
+that it draws.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from engine.concurrency import results_of
 
 @dataclass(frozen=True, slots=True)
 class PortCall:
-    """Something that a handler asks of the world; awaiting it hands it to the explorer."""
+    """A call by a handler to a port. Awaiting it hands control to the explorer."""
 
     name: str
     args: tuple[Any, ...] = ()
@@ -26,16 +27,16 @@ class PortCall:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What the world answered."""
+    """The result of a call to a port."""
 
     value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The error that the world answered with.
+    """The error of a call to a port.
 
-    It is made anew each time, since an exception collects tracebacks.
+    It is created for each use, because an exception collects tracebacks.
     """
 
     kind: type[Exception]
@@ -44,7 +45,6 @@ class Raised:
     """The other arguments of the error, by name."""
 
     def error(self) -> Exception:
-        """Return the error."""
         return self.kind(self.text, **dict(self.more))
 
 
@@ -52,24 +52,27 @@ Answer = Returned | Raised
 
 
 class HealthRows(list[Any]):
-    """The agents' health rows, as one look finds them: in a log they differ from other lists."""
+    """The agents' health rows in one reading.
+
+    The type distinguishes them from other lists in a log.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """What started a handler: a message, or a timer, or a person."""
+    """The start of a handler: a message, a timer or a person."""
 
     kind: str
     body: str = ""
     agent: str = ""
-    """Over whose queue a reply came."""
+    """The agent whose queue delivered a reply."""
     expires: Any = None
     step: str = ""
-    """Which step somebody outside answers, or an operator settles."""
+    """The step that a person answers, or an operator settles."""
     done: bool = False
     """Whether the operator found that the step was done."""
     token: str = ""
-    """What the link carries over which a service answers."""
+    """The token of the callback URL at which a service answers."""
 
     def __str__(self) -> str:
         return self.kind
@@ -77,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Handler:
-    """One invocation that has begun: what it was told until now, and for what it waits."""
+    """A running invocation: the answers so far, and the call that it waits for."""
 
     slot: str
     job: Job
@@ -86,29 +89,29 @@ class Handler:
     since: Any = None
     """When it began to wait."""
     belief: Any = None
-    """What its process believed when it began; once it has ended, what it believes then."""
+    """The belief of its process when it began, or, after its end, the belief then."""
     memory: Any = ()
-    """The orders that its process remembered when it began; once it has ended, those of then."""
+    """The orders that its process remembered when it began, or, after its end, those then."""
 
     def with_answer(self, answer: Answer) -> "Handler":
-        """The handler with one more answer."""
+        """Return the handler with one more answer."""
         return replace(self, log=(*self.log, answer))
 
 
 @dataclass(kw_only=True)
 class Tape:
-    """Plays a handler's log back; what goes beyond it is asked of the world, and recorded."""
+    """Replays a handler's log. Calls beyond the log go to the world, and are recorded."""
 
     log: list[Answer]
     ask: Callable[[str], Any]
     place: int = field(default=0)
     belief: Any = None
-    """What the process believes."""
+    """The belief of the process."""
     memory: Any = ()
     """The orders that the process remembers."""
 
     def read(self, what: str) -> Any:
-        """What the handler learns without giving control away: the time, an id."""
+        """Return a value that the handler gets without giving up control: the time, or an id."""
         if self.place == len(self.log):
             self.log.append(Returned(self.ask(what)))
         answer = self.log[self.place]
@@ -116,7 +119,7 @@ class Tape:
         return cast("Returned", answer).value
 
     def next(self) -> Answer | None:
-        """The answer to an effect, if it is known."""
+        """Return the answer to an effect, if it is in the log."""
         if self.place == len(self.log):
             return None
         self.place += 1
@@ -125,7 +128,7 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The handler has returned, or raised."""
+    """The handler has returned or raised."""
 
     error: Exception | None = None
 
@@ -136,7 +139,7 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 def run(
     handler: Handler, begin: Begin, ask: Callable[[str], Any]
 ) -> tuple[Handler, PortCall | Ended]:
-    """Run the handler on its log until it asks for something new, or ends."""
+    """Run the handler on its log until it makes a new call or ends."""
     tape = Tape(log=list(handler.log), ask=ask, belief=handler.belief, memory=handler.memory)
     coroutine = begin(tape, handler)
     try:
@@ -165,16 +168,16 @@ def _stopped(handler: Handler, tape: Tape, effect: PortCall | None = None) -> Ha
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
-    """Stands in for `run_all`."""
+    """Replaces `run_all`."""
     return results_of(await settle_one_by_one(work, at_most=at_most))
 
 
 async def settle_one_by_one(
     work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int = 64
 ) -> list[Any]:
-    """Stands in for `settle_all`.
+    """Replaces `settle_all`.
 
-    One comes after another, where a world wants it, in either order.
+    The work is done one after another. If the world requests it, this is done in both orders.
     """
     del at_most
     coroutines = list(work)
@@ -201,7 +204,7 @@ async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 def settled(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine that never waits, such as a method of the store in memory."""
+    """Return the result of a coroutine that never waits, such as a method of `MemoryStateStore`."""
     try:
         coroutine.send(None)
     except StopIteration as end:

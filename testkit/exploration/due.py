@@ -1,6 +1,6 @@
 """When timers have something to do.
 
-What they should find is read off the records: the shipped work index is not asked.
+This is derived from the records, without the shipped work index.
 """
 
 from datetime import datetime
@@ -17,14 +17,14 @@ from testkit.exploration.world import World
 
 
 def is_due(world: World, kind: str, now: datetime) -> bool:
-    """Whether a timer should find something, or would; a run that finds nothing changes nothing."""
+    """Whether a timer should find something, or would. A run that finds nothing changes nothing."""
     return any(
         should_find(part, kind, now) or _would_find(part, kind, now) for part in world.parts()
     )
 
 
 def should_find(world: World, kind: str, now: datetime) -> bool:
-    """Whether there is something for this timer to do, of the one order of this world."""
+    """Whether this timer should find something to do, in a world with one order."""
     order = world.order()
     if kind == "relay":
         waiting = (
@@ -39,14 +39,17 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
 
 
 def _is_overdue(world: World, order: OrderAggregate, now: datetime) -> bool:
-    """Whether a step is, or the order; on hold, the deadline of an external event moves (OPR-7)."""
+    """Whether a step or the order is overdue.
+
+    While the order is on hold, the deadline of an external event moves (OPR-7).
+    """
     steps = order.in_state(AtWork) if order.hold else order.in_state(UnderWay)
     due = [*(step.state.complete_by for step in steps), next_check(order)]
     return any(time is not None and now > time + world.deployed.tolerance for time in due)
 
 
 def may_go_on(order: OrderAggregate, workflows: Workflows) -> bool:
-    """Whether something of the order may start or end, sooner or later (SCH-1)."""
+    """Whether a step of the order may start or end, now or later (SCH-1)."""
     is_open = isinstance(order.state, Pending | Processing) and not order.hold
     if stops(order):
         return is_open and not order.has_any(AtWork)  # it ends, or is undone (SCH-12)
@@ -54,9 +57,9 @@ def may_go_on(order: OrderAggregate, workflows: Workflows) -> bool:
 
 
 def polled_from(order: OrderAggregate) -> datetime:
-    """From when on a poll takes it.
+    """Return when a poll claims the order.
 
-    That is the time that was chosen, or the end of a pause, or when its wake-up has had its time.
+    This is the chosen start time, the end of a pause, or the end of the time for its wake-up.
     """
     return order.derived.not_before or order.updated_at + WAKE_UP_TIME
 

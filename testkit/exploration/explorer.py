@@ -1,6 +1,6 @@
-"""Goes through every state that a world can get into, nearest first.
+"""Visits every state that a world can reach, the nearest first.
 
-So the first violation that is found has the shortest way.
+So the first violation that is found has the shortest trace.
 """
 
 import math
@@ -22,28 +22,28 @@ from testkit.exploration.world import World
 
 @dataclass(kw_only=True)
 class ExplorationResult:
-    """What was seen."""
+    """The results of an exploration."""
 
     states: int = 0
     transitions: int = 0
     ends: int = 0
     longest: timedelta = timedelta()
-    """How long an order takes at most from any state to its end, if nothing else goes wrong."""
+    """The longest time of an order from any state to its end, if nothing else goes wrong."""
     labels: set[str] = field(default_factory=set)
-    """All that happened somewhere."""
+    """The labels of all events."""
     faults: set[str] = field(default_factory=set)
-    """What of it went wrong."""
+    """The labels of all faults."""
     seconds: float = 0.0
-    """How long it took."""
+    """How long the exploration took, in seconds."""
     unchecked: Sequence[Law] = ()
-    """The laws that were put to no test: their moment never came."""
+    """The laws that were not checked, because their moment never came."""
     whole: bool = True
-    """Whether no limit was met, so that nothing is left to see."""
+    """Whether no limit was reached, so that all states were visited."""
     events: int = 0
-    """Where a limit was met: every course of so many events was followed."""
+    """If a limit was reached: every course of this many events was followed."""
 
     def happened(self, what: str) -> bool:
-        """Whether this happened somewhere."""
+        """Whether an event with this text in its label occurred."""
         return any(what in label for label in self.labels)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class ExplorationResult:
 
 
 class FoundError(AssertionError):
-    """A violation, with the shortest trace to it, and the order's history.
+    """A violation with the shortest trace to it, and the order's history.
 
     `labels` replays it.
     """
@@ -79,19 +79,19 @@ class FoundError(AssertionError):
 
 @dataclass(kw_only=True)
 class _Search:
-    """Where each state was first reached from, and from where each can be reached by itself."""
+    """How each state was first reached, and from which states it can be reached without faults."""
 
     parents: list[tuple[int, str]] = field(default_factory=list)
     times: list[datetime] = field(default_factory=list)
     numbers: dict[bytes, int] = field(default_factory=dict)
     before: list[list[int]] = field(default_factory=list)
     quiet: list[int] = field(default_factory=list)
-    """Where nothing is left to do."""
+    """The states in which nothing is left to do."""
     ended: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Where each order has ended."""
+    """The states in which each order has ended."""
 
     def add(self, world: World, parent: int, label: str) -> int:
-        """Return the number of the state; a new one has the next."""
+        """Return the number of the state. A new state gets the next number."""
         number = self.numbers.setdefault(world.key(), len(self.parents))
         if number == len(self.parents):
             self.parents.append((parent, label))
@@ -100,7 +100,7 @@ class _Search:
         return number
 
     def trace_to(self, number: int) -> list[str]:
-        """The labels from the beginning to this state."""
+        """Return the labels from the beginning to this state."""
         labels: list[str] = []
         while number:
             number, label = self.parents[number]
@@ -113,14 +113,14 @@ class _Search:
         stranded = next((number for number in range(len(self.times)) if number not in latest), None)
         if stranded is not None:
             raise FoundError(
-                "from here no end can be reached, though nothing else goes wrong",
+                "no end can be reached from here, although nothing else goes wrong",
                 self.trace_to(stranded),
             )
 
     def longest(self, order_id: str, bound: timedelta | None) -> timedelta:
-        """How long the order takes at most to its end.
+        """Return the longest time of the order to its end.
 
-        Raises `FoundError` for a state from which that is too long.
+        Raises `FoundError` for a state from which this takes longer than `bound`.
         """
         takes = {
             number: end - self.times[number]
@@ -131,17 +131,15 @@ class _Search:
             default=None,
         )
         if too_long is not None:
-            time_left = f"{takes[too_long]}, though nothing else goes wrong: more than {bound}"
-            what = f"from here {order_id} may take {time_left}"
+            time_left = f"although nothing else goes wrong: the limit is {bound}"
+            what = f"{order_id} may take {takes[too_long]} from here, {time_left}"
             raise FoundError(what, self.trace_to(too_long))
         return max(takes.values())
 
     def _latest(self, ends: Collection[int]) -> dict[int, datetime]:
-        """Return when the first of these ends is reached at the latest, from each state.
-
-        Time never runs backwards, so a circle takes none, and whoever comes from the latest end
-        first, knows.
-        """
+        """Return for each state the latest time at which it reaches one of these ends."""
+        # Time never runs backwards. So a circle takes no time, and the search backwards from the
+        # latest end first gives the latest time.
         latest = {number: self.times[number] for number in ends}
         for end in sorted(ends, key=lambda number: self.times[number], reverse=True):
             to_do = [*self.before[end]]
@@ -155,22 +153,22 @@ class _Search:
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """Where to stop."""
+    """The limit of an exploration."""
 
     states: float = math.inf
     seconds: float = math.inf
-    """By the clock, as the limits of test runners are."""
+    """Seconds of real time, like the limits of test runners."""
 
 
 UNLIMITED = Limit()
 STATES_BETWEEN = 50
-"""How many are looked at before the clock is read: that takes as long as a state."""
+"""How many states are visited before the clock is read. To read it takes as long as a state."""
 
 Watch = Callable[[World, Sequence[Move]], None]
 
 
 def _look_away(world: World, following: Sequence[Move]) -> None:
-    """Nobody watches."""
+    """Watch nothing."""
 
 
 def explore(
@@ -179,11 +177,11 @@ def explore(
     limit: Limit = UNLIMITED,
     watch: Watch = _look_away,
 ) -> ExplorationResult:
-    """Go through all states; raises `FoundError` for the nearest in which something does not hold.
+    """Visit all states. Raises `FoundError` for the nearest state that breaks a law.
 
-    Also if from some state an order may take longer to its end than `bounds` says, though nothing
-    else goes wrong. Where the limit is met first, the ends are not looked at. Who watches is shown
-    each state with all that can happen next, and may raise an `AssertionError` too.
+    It is also raised if an order may take longer to its end than `bounds` allows, although nothing
+    else goes wrong. If the limit is reached first, the ends are not checked. `watch` gets each
+    state with all its next moves, and may raise an AssertionError, too.
     """
     forget()
     begin()
@@ -211,7 +209,7 @@ def explore(
 def _look_at(
     search: _Search, seen: ExplorationResult, number: int, world: World, watch: Watch
 ) -> Sequence[Move]:
-    """Check one state; return all that can happen next."""
+    """Check a state, and return all its next moves."""
     try:
         check(world)
         following = list(moves(world))
@@ -231,7 +229,7 @@ def _look_at(
 def _reached(
     search: _Search, seen: ExplorationResult, number: int, following: Sequence[Move]
 ) -> Iterator[tuple[int, World]]:
-    """Take what can happen next; yield the states in which nobody has been before."""
+    """Make the moves, and yield the states that were not reached before."""
     for move in following:
         seen.transitions += 1
         seen.labels.add(move.label)
@@ -246,7 +244,7 @@ def _reached(
 
 
 def _last_step(world: World) -> list[str]:
-    """What was about to happen when a move itself violated something: a hint for the reader."""
+    """Describe what was about to happen when a move itself broke a law."""
     waiting = [
         f"{slot} waits to {handler.pending.name}"
         for slot, handler in world.handlers.items()
@@ -258,7 +256,8 @@ def _last_step(world: World) -> list[str]:
 def replay(beginning: World, labels: Sequence[str]) -> World:
     """Follow a trace again.
 
-    Raises `LookupError` where it cannot go on, and `ViolationError` where something breaks.
+    Raises `LookupError` if a label is not possible in its state, and `ViolationError` if a law is
+    broken.
     """
     forget()
     world = beginning

@@ -1,4 +1,4 @@
-"""What an author explores: every course of events of one order of their own workflow."""
+"""Explores every course of events of one order of an author's workflow."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from testkit.exploration.running import running
 from testkit.exploration.world import World
 
 MORE_ACTS = (CUSTOMER_CANCEL, PAUSE_AGENT, ERASE, RESTORE)
-"""What people may do beside the operators' actions on orders."""
+"""What people may do, besides the operators' actions on orders."""
 
 ORDER_ID = "b00-00000000000000000000000001"
 
@@ -45,7 +45,7 @@ FAULTS: Mapping[str, Sequence[str]] = {
     "failures of services": ("the service stumbles", "the service rejects"),
     "circuits that open": ("the circuit of",),
 }
-"""By kind of fault how the labels tell of it."""
+"""The kinds of faults, with the texts in their labels."""
 
 LEFT_OUT = (
     "several orders at a time, clocks that differ, two versions of the app, "
@@ -55,23 +55,23 @@ LEFT_OUT = (
 
 @dataclass(frozen=True, kw_only=True)
 class ExplorationOptions:
-    """What an author asks for."""
+    """The options of an author's exploration."""
 
     faults: int
-    """How much may go wrong in one course of events."""
+    """How many faults may occur in one course of events."""
     acts: Sequence[str]
-    """What people may do, once, at any moment: actions of operators, or one of `MORE_ACTS`."""
+    """What people may do once, at any moment: operators' actions, or `MORE_ACTS`."""
     limit: Limit
     instances: int
-    """How many processes there are of scheduler, supervisor and each agent: 1 or 2."""
+    """The number of processes of the scheduler, the supervisor and each agent: 1 or 2."""
     answers: Mapping[str, Mapping[str, Any]]
-    """By step what its service answers, or somebody outside."""
+    """The answer of the service or the person to each step."""
     callbacks: Collection[str]
-    """The agents whose services answer over links, though nothing is declared of that (ANS-8)."""
+    """The agents whose services answer at callback URLs, without a declaration (ANS-8)."""
     invariant: Callable[["Seen"], None]
-    """The author's own invariant, which raises AssertionError for a state that breaks it."""
+    """The author's own invariant. It raises AssertionError for a state that breaks it."""
     progress: Callable[[int], None]
-    """Takes the number of states that were looked at, after each of them."""
+    """Gets the number of visited states after each state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +81,15 @@ class Seen:
     state: str
     """`Pending`, `Processing`, `Processed` or `Error`."""
     outcome: str | None
-    """How it ended in `Error`: `failed`, `undone` or `undo-incomplete`."""
+    """How the order ended in `Error`: `failed`, `undone` or `undo-incomplete`. None otherwise."""
     steps: Mapping[str, str]
-    """The recorded state of each step by its name."""
+    """The recorded state of each step, by its name."""
     standing: frozenset[str]
     """The steps that took effect at their services and were not undone, whatever is recorded."""
 
 
 def anything(_: Seen) -> None:
-    """Hold in every state."""
+    """Accept every state."""
 
 
 def silent(_: int) -> None:
@@ -98,39 +98,39 @@ def silent(_: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """What an exploration has covered, and what it has not; as text it is for people."""
+    """The coverage of an exploration. Its text is for people."""
 
     name: str
     """The workflow, with its version."""
     wanted: ExplorationOptions
     explored: ExplorationResult
     ends: Counter[str] = field(default_factory=Counter)
-    """How often the order ends how, by what a person would call it."""
+    """How often each outcome of the order occurred, in words."""
 
     @property
     def states(self) -> int:
-        """How many states there are, or were seen until the limit was met."""
+        """The number of states, or of visited states if a limit was reached."""
         return self.explored.states
 
     @property
     def seconds(self) -> float:
-        """How long it took, by the clock."""
+        """How long the exploration took, in seconds of real time."""
         return self.explored.seconds
 
     @property
     def whole(self) -> bool:
-        """Whether every state was seen, so that no limit was met."""
+        """Whether every state was visited, so that no limit was reached."""
         return self.explored.whole
 
     @property
     def unchecked(self) -> Sequence[str]:
-        """The statements of docs/pattern.md of which a law was put to no test."""
+        """The statements of docs/pattern.md with a law that was not checked."""
         laws = self.explored.unchecked
         return sorted({statement for law in laws for statement in law.statements})
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """By kind of fault at how many different places it happened."""
+        """At how many places each kind of fault occurred."""
         return Counter(map(_kind, self.explored.faults))
 
     def __str__(self) -> str:
@@ -150,7 +150,7 @@ class Coverage:
         ]
 
     def _unchecked(self) -> Iterator[str]:
-        """By each moment that never came, the statements whose laws are checked at it."""
+        """Yield the statements whose laws were not checked, by the moment that never came."""
         by_moment: dict[str, set[str]] = {}
         for law in self.explored.unchecked:
             by_moment.setdefault(law.moment, set()).update(law.statements)
@@ -175,7 +175,7 @@ class Coverage:
 
 
 class NothingEndedError(AssertionError):
-    """No course of events came to its end within the limit: nothing was tried of what ends."""
+    """No course of events ended within the limit, so the laws about ends were not checked."""
 
     def __init__(self, coverage: Coverage) -> None:
         more = "give it more `seconds` or `states`, fewer `faults`, or a smaller order"
@@ -189,11 +189,11 @@ def explore_order(
     submission: Mapping[str, Any],
     wanted: ExplorationOptions,
 ) -> Coverage:
-    """Explore one order; raises `FoundError` with the shortest way to what must not be.
+    """Explore one order. Raises `FoundError` with the shortest trace to a violation.
 
-    Raises LookupError for an act or an agent that there is not, `InvalidError` where what is
-    answered from outside or over a link is not what the workflow takes for an answer, and
-    `NothingEndedError` where a limit is met before any course of events has come to its end.
+    Raises LookupError for an unknown act or agent. Raises `InvalidError` if an answer of a person
+    or a service does not fit the workflow. Raises `NothingEndedError` if a limit is reached before
+    any course of events has ended.
     """
     _refuse_unknown("act", wanted.acts, [*BY_NAME, *MORE_ACTS])
     _refuse_unknown("agent", wanted.callbacks, [agent.name for agent in business.agents])
@@ -228,7 +228,7 @@ def _refuse_unknown(what: str, names: Collection[str], known: Sequence[str]) -> 
 
 
 def _check_answers(deployed: Deployment, workflow: str) -> None:
-    """Raise `InvalidError` for answers that nobody could give, from outside or over a link."""
+    """Raise `InvalidError` for answers of people or services that the workflow does not accept."""
     faults: list[InputFault | str] = []
     linked = {agent.offers for agent in deployed.agents.values() if deployed.calls_back(agent)}
     for step in deployed.workflows.latest(workflow).steps:
@@ -245,7 +245,7 @@ def _check_answers(deployed: Deployment, workflow: str) -> None:
 def deployed_of(
     business: Application, settings: Settings, wanted: ExplorationOptions
 ) -> Deployment:
-    """Return the app as it is explored: in one bucket."""
+    """Return the deployment for an exploration, with one bucket."""
     requests = {f"request to {agent.name}": agent.name for agent in business.agents}
     roles = {"wake": "scheduler", "reply": "scheduler", "poll": "scheduler", "sweep": "supervisor"}
     roles |= {kind: f"{agent}-agent" for kind, agent in requests.items()}
@@ -299,7 +299,7 @@ def _standing(effects: frozenset[str]) -> set[str]:
 
 
 def _end(order: OrderAggregate) -> str:
-    """Say how an order has ended, with the steps whose effects stand, or may."""
+    """Describe how an order has ended, with the steps whose effects stand or may stand."""
     if order.hold:
         return "held"
     standing = [step.name for step in order.steps if stands(step)]

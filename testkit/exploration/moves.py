@@ -1,4 +1,4 @@
-"""What can happen next in a world: each delivery, each outcome of an effect, each fault."""
+"""The next moves of a world: each delivery, each outcome of an effect, each fault."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -73,47 +73,47 @@ from testkit.memory import MemoryStateStore
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")
 PEOPLE = ("operator", "customer")
-"""Who does something because they want to."""
+"""The slots of people who act on their own initiative."""
 SOMEBODY = "outside"
-"""Who is asked, and answers or not."""
+"""The slot of a person who is asked, and may answer."""
 CROWDS = (2, 3)
 """For how many orders the calls of an agent may time out at about the same time."""
 READS = {"load", "history", "committed", "work_items", "acquire", "health"}
-"""Done at once: to read later is to be slow before the write, which then conflicts."""
+"""Effects that happen immediately. A later read is equal to a slow write, which then conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One thing that can happen; the label tells it to a person, and finds it again in a replay."""
+    """A possible next event. Its label describes it to people, and identifies it in a replay."""
 
     label: str
     world: World
     fault: bool = False
     act: bool = False
-    """Whether somebody decides to do it."""
+    """Whether a person decides to do it."""
 
     @property
     def by_itself(self) -> bool:
-        """Whether it happens although nothing goes wrong and nobody acts.
+        """Whether it happens without a fault and without an act.
 
-        It then happens sooner or later, if nothing else does.
+        Then it happens sooner or later, if nothing else does.
         """
         return not (self.fault or self.act)
 
 
 def moves(world: World) -> Iterator[Move]:
-    """Everything that can happen now, of the faults those that the world is about."""
+    """Yield every move that is possible now, with the faults that this world allows."""
     for move in _moves(world):
         if not move.fault or world.may_fail(move.label):
             yield move
 
 
 def _moves(world: World) -> Iterator[Move]:
-    """Everything that can happen now.
+    """Yield every move that is possible now.
 
-    The time passes by itself only when there is nothing left to do before; that something takes too
-    long is a fault like any other. So is what it leads to: a call without an answer, a message that
-    expires, a lease that lapses.
+    Time passes without a fault only if nothing else is left to do. Slowness is a fault like any
+    other, and so are its consequences: a call without an answer, a message that expires, a lease
+    that ends.
     """
     yield from _acts(world)
     yield from _answers(world)
@@ -142,7 +142,7 @@ def _moves(world: World) -> Iterator[Move]:
 
 
 def _agents_again(world: World) -> Iterator[Move]:
-    """Agents that take no requests, or make no calls, do so again."""
+    """Agents that take no requests, or make no calls, start again."""
     for name in sorted(world.open - world.broken):
         yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
     for name in sorted(world.paused):
@@ -178,9 +178,9 @@ def _beginnings(world: World) -> Iterator[Move]:
 
 
 def _idle(world: World, kind: str) -> list[str]:
-    """The slots that may take a job of this kind.
+    """Return the slots that may take a job of this kind.
 
-    Of several that are the same but for their names, it is the first.
+    Of several slots that differ only in their names, this is the first.
     """
     idle = [slot for slot in world.deployed.slots[kind] if slot not in world.handlers]
     if kind == "sweep" or not world.deployed.alike:
@@ -189,7 +189,7 @@ def _idle(world: World, kind: str) -> list[str]:
 
 
 def _acts(world: World) -> Iterator[Move]:
-    """What people may do now: at any moment, but nobody waits for it."""
+    """Yield the acts of people that are possible now. Nothing else waits for them."""
     if not world.acts_left or not world.handlers.keys().isdisjoint(PEOPLE):
         return
     spent = world.but(acts_left=world.acts_left - 1)
@@ -208,7 +208,10 @@ def _acts(world: World) -> Iterator[Move]:
 
 
 def _answers(world: World) -> Iterator[Move]:
-    """What somebody outside may say, at any moment, also again; but nobody waits for it."""
+    """Yield the possible answers of people, including repeated ones.
+
+    Nothing else waits for them.
+    """
     if SOMEBODY in world.handlers:
         return
     for part in world.parts():
@@ -221,7 +224,7 @@ def _answers(world: World) -> Iterator[Move]:
 
 
 def _callbacks(world: World) -> Iterator[Move]:
-    """What services may answer over the links of their calls; nobody can rely on it."""
+    """Yield the possible answers of services at callback URLs. Nothing else waits for them."""
     if callbacks.SERVICE in world.handlers:
         return
     for key, job in callbacks.answers(world):
@@ -237,7 +240,7 @@ def _callbacks(world: World) -> Iterator[Move]:
 
 
 def _remembered(world: World, job: Job, key: str) -> frozenset[str]:
-    """The refusals that services remember, once this key is refused over its link."""
+    """Return the refusals that services remember after this key is refused at its callback URL."""
     order = world.about(job.body).order()
     step = order.step(job.step) if order else None
     agent = world.deployed.agents.get(step.agent) if step else None
@@ -247,7 +250,7 @@ def _remembered(world: World, job: Job, key: str) -> frozenset[str]:
 def _deployed_anew(world: World, following: Deployment) -> World:
     """Return the world in which another version runs.
 
-    Nobody reads the queues of agents that it lacks.
+    Nobody reads the queues of agents that it does not have.
     """
     world = _cut_off(world)
     here = {*following.agents}
@@ -260,14 +263,14 @@ def _deployed_anew(world: World, following: Deployment) -> World:
 
 
 def _cut_off(world: World) -> World:
-    """Return the world in which all processes have ended, and their messages come again."""
+    """Return the world in which all processes have ended, and their messages are redelivered."""
     for handler in world.handlers.values():
         world = _given_back(world.without_handler(handler.slot), handler)
     return world.but(beliefs={}, memories={})
 
 
 def _restorings(world: World) -> Iterator[Move]:
-    """What becomes of the store, and of a copy of it."""
+    """Yield the moves that copy the store, or lose and restore it."""
     if world.copied:
         back = restoring.restored(_cut_off(world))
         yield Move("the store is lost, and restored from the copy", back, act=True)
@@ -277,7 +280,7 @@ def _restorings(world: World) -> Iterator[Move]:
 
 
 def _wishes(world: World) -> Iterator[tuple[str, str]]:
-    """What operators and the customer may want of the order, where it makes sense."""
+    """Yield the acts of operators and the customer that are possible for the order."""
     order = world.order()
     if order is None:
         return
@@ -306,16 +309,14 @@ _runs: dict[tuple[Any, ...], tuple[Handler, PortCall | Ended, int]] = {}
 
 
 def forget() -> None:
-    """Let go of what was remembered of worlds in which other rules held."""
+    """Forget results of worlds with other rules."""
     _runs.clear()
     forget_texts()
 
 
 def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int]:
-    """Run the handler on its log.
-
-    That is remembered, for in most worlds where it stands here it learns the same.
-    """
+    """Run the handler on its log."""
+    # The result is cached, because in most worlds the handler learns the same at this place.
     belief = handler.belief and text_of_belief(handler.belief, world.now)
     log = [*map(text_of, handler.log), *_tokens(world, handler)]
     memory = tuple(map(text_of, handler.memory))
@@ -325,7 +326,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int
         ids = world.ids
 
         def ask(what: str) -> Any:
-            """What a handler learns in passing: the time, whether a circuit is open, an id."""
+            """Return what a handler gets without giving up control: the time, a circuit, an id."""
             nonlocal ids
             if what == "now":
                 return world.now
@@ -339,14 +340,14 @@ def _run(world: World, handler: Handler) -> tuple[Handler, PortCall | Ended, int
 
 
 def _tokens(world: World, handler: Handler) -> Iterator[str]:
-    """Yield the callback tokens that a handler has read, where services answer over them."""
+    """Yield the callback tokens that a handler has read, if services answer with them."""
     if world.deployed.called_back:
         values = (entry.value for entry in handler.log if isinstance(entry, Returned))
         yield from (str(tokens_in(value)) for value in values if isinstance(value, OrderAggregate))
 
 
 def _go_on(world: World, handler: Handler) -> World:
-    """Run the handler up to the next effect whose outcome is open, or to its end."""
+    """Run the handler up to its next effect with several outcomes, or to its end."""
     while True:
         handler, reached, ids = _run(world, handler)
         world = world.but(ids=ids)
@@ -367,12 +368,12 @@ def _is_read(world: World, effect: PortCall) -> bool:
 
 
 def _ended(world: World, handler: Handler, error: Exception | None) -> World:
-    """The message is settled; or, when something was away, delivered again."""
+    """Settle the message, or redeliver it if a dependency was unavailable."""
     if any(isinstance(cause, UnavailableError | NewerWorkflowError) for cause in _causes(error)):
         return _given_back(world, handler)
     by_people = handler.slot in (*PEOPLE, SOMEBODY, callbacks.SERVICE)
     if error is not None and not (by_people and isinstance(error, callbacks.REFUSALS)):
-        raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
+        raise ViolationError(f"{handler.slot} failed at {handler.job}: {error!r}")
     if handler.slot == callbacks.SERVICE:
         ANSWERED.check(world.about(handler.job.body), handler, error)
     if by_people and error is None:
@@ -381,7 +382,7 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
 
 
 def _causes(error: Exception | None) -> Iterator[Exception]:
-    """What was raised, of several things each; a fault among them is no outage, and comes alone."""
+    """Yield the causes of an error. A fault in a group of outages is the only one that counts."""
     if isinstance(error, ExceptionGroup):
         causes = [cause for exception in error.exceptions for cause in _causes(exception)]
         yield from [cause for cause in causes if not isinstance(cause, UnavailableError)][
@@ -423,14 +424,14 @@ def _read(world: World, handler: Handler, effect: PortCall) -> tuple[World, Answ
 
 
 def begun_by(world: World) -> list[AgentHealth]:
-    """What the agents have said of what they have begun."""
+    """Return the agents' reports of begun requests."""
     faults = tuple(_attempt_fault(world, fault) for fault in sorted(world.faults))
     agent = next(iter(world.deployed.agents)) if world.deployed.hangs else "any"
     return [AgentHealth(agent=agent, instance="1", at=world.now, begun=world.begun, faults=faults)]
 
 
 def _attempt_fault(world: World, fault: ReportedFault) -> AttemptFault:
-    """The fault as the agent's row has it; other orders time out at the same time as this one."""
+    """Return the fault as the agent's row has it. Other orders time out at the same time."""
     text = "404" if fault.by_gateway else "503"
     others = (f"b00-{number}:a:1:do" for number in range(1, fault.orders))
     return AttemptFault(
@@ -442,14 +443,14 @@ def _attempt_fault(world: World, fault: ReportedFault) -> AttemptFault:
 
 
 def _reports(world: World) -> list[AgentHealth]:
-    """The last report of each agent, where it matters since when an agent is silent."""
+    """Return the last report of each agent, in worlds with silent agents."""
     return [AgentHealth(agent=agent, instance="1", at=at) for agent, at in world.reported]
 
 
 def _circuits(world: World) -> list[AgentHealth]:
-    """What the agents say of their circuits.
+    """Return the agents' reports of their circuits.
 
-    Where that of one instance is open, the others say that they work.
+    If the circuit of one instance is open, its other instances report that they work.
     """
     now, until = world.now, world.now + RETRY_AFTER
     instances = world.deployed.instances
@@ -466,7 +467,7 @@ def _circuits(world: World) -> list[AgentHealth]:
 
 
 def _pause(agent: str, now: datetime, until: datetime) -> AgentHealth:
-    """The row by which an operator pauses an agent."""
+    """Return the row by which an operator pauses an agent."""
     return AgentHealth(
         agent=agent,
         instance=OPERATOR,
@@ -478,7 +479,7 @@ def _pause(agent: str, now: datetime, until: datetime) -> AgentHealth:
 
 
 def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
-    """Everything that can come of the effect for which a handler waits."""
+    """Yield every outcome of the effect that a handler waits for."""
     effect = handler.pending
     if (
         effect.name == "call" and not world.deployed.answered
@@ -500,12 +501,12 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
 
 
 def _spoiled(world: World) -> World:
-    """The world with one fault less left."""
+    """Return the world with one fault less."""
     return world.but(faults_left=world.faults_left - 1)
 
 
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
-    """After the last thing that a handler does it may crash before its message is settled."""
+    """Yield a crash after the last effect of a handler, before its message is settled."""
     if handler.job.kind in world.deployed.queues:
         crashed = _given_back(world.crashed(handler.slot), handler)
         yield Move(f"{label}, and crashes before its message is settled", crashed, fault=True)
@@ -584,7 +585,7 @@ def _sent(message: BusMessage, world: World) -> Sent:
 
 
 def _late_effects(world: World) -> Iterator[Move]:
-    """A call that nobody waits for takes effect: it may, and nobody can rely on it."""
+    """Yield late effects of calls that nobody waits for. They may happen or not."""
     for key, until in world.late:
         rest = tuple(call for call in world.late if call != (key, until))
         happened = world.but(effects=with_effect(world, key, "do"), late=rest)
@@ -598,7 +599,7 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
 
 
 def _without_silence(world: World, agent: str) -> World:
-    """The world in which an agent has reported: whoever looks next removes the record of it."""
+    """Return the world in which an agent has reported. The next reader removes its record."""
     if not world.deployed.records_silence:
         return world
     silence = tuple(record for record in world.silence if record.agent != agent)
@@ -703,14 +704,17 @@ def _landings(world: World) -> Iterator[Move]:
 
 
 def _as_landed(world: World, transition: Transition) -> World:
-    """The world in which this write was a late one; schedulers had to take its slot for free."""
+    """Return the world in which this write was late.
+
+    Schedulers had to assume its slot free.
+    """
     if not world.deployed.believing:
         return world
     return world.but(landed=world.landed | {transition.after.order_id})
 
 
 def _tick(world: World, *, in_time: bool) -> Move | None:
-    """Let the time pass up to the next moment at which anything could be different."""
+    """Advance the time to the next moment at which anything could change."""
     later = min((moment for moment in _moments(world) if moment > world.now), default=None)
     if later is None:
         return None
@@ -735,7 +739,7 @@ def _moments(world: World) -> Iterator[datetime]:
 
 
 def _set_moments(world: World) -> Iterator[datetime]:
-    """The moments that the order's records set, as the clocks of those concerned show them."""
+    """Yield the moments in the order's records, by the clocks of the processes concerned."""
     for part in world.parts():
         if order := part.order():
             yield from _moments_of(order, world)
@@ -774,7 +778,7 @@ def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
 
 
 def _moments_of_silence(order: OrderAggregate, world: World) -> Iterator[datetime]:
-    """When an order may be given up, or sent again, as the records of its agents say."""
+    """Yield when an order may be failed or requested again, by the records of silent agents."""
     for record in world.silence:
         if record.unresponsive_since and record.next_probe:
             yield record.next_probe
@@ -783,7 +787,7 @@ def _moments_of_silence(order: OrderAggregate, world: World) -> Iterator[datetim
 
 
 def _shown(deployed: Deployment, kind: str, moment: datetime) -> set[datetime]:
-    """When it is that time for those who do this."""
+    """Return the true times at which the processes of this kind read this time on their clocks."""
     return {moment - (deployed.clock_of(slot, moment) - moment) for slot in deployed.slots[kind]}
 
 
@@ -792,7 +796,7 @@ def _shown_to_agents(deployed: Deployment, moment: datetime) -> set[datetime]:
 
 
 def _faults(world: World) -> Iterator[Move]:
-    """What goes wrong by itself; the world has one fault less left."""
+    """Yield the faults that may occur. Each leaves the world with one fault less."""
     for message in dict.fromkeys(world.queue):
         if (
             message.kind != "submission"
@@ -818,9 +822,9 @@ def _faults(world: World) -> Iterator[Move]:
 
 
 def _sent_to_the_broken(world: World) -> Iterator[Move]:
-    """Requests that an instance takes whose circuit stays open.
+    """Yield requests that an instance with a permanently open circuit takes.
 
-    Which instance takes one, is up to the bus.
+    The bus decides which instance takes a request.
     """
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
@@ -841,5 +845,5 @@ def _sent_to_the_broken(world: World) -> Iterator[Move]:
 
 
 def sent(submission: Mapping[str, Any]) -> Sent:
-    """The message by which this order is submitted."""
+    """Return the message that submits this order."""
     return Sent(kind="submission", body=json.dumps(submission))

@@ -1,4 +1,4 @@
-"""The ports as the explorer sees them: every call is an effect."""
+"""The ports for the explorer. Every call is an effect."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -19,11 +19,11 @@ from testkit.exploration.driving import PortCall, Tape
 
 RETRY_AFTER = timedelta(seconds=2)
 ASK_AGAIN = timedelta(seconds=3)
-"""After how long a service is asked again that has accepted a call, unless it calls back."""
+"""The pause before a service is asked again about a deferred call, unless it calls back."""
 
 
 class Store:
-    """`OrderStore`: each method stops the handler."""
+    """`OrderStore` whose methods stop the handler."""
 
     buckets = ("b00",)
     read_buckets = OrderStore.read_buckets
@@ -33,82 +33,69 @@ class Store:
         return await PortCall("load", (order_id,))
 
     async def history(self, order_id: str) -> Any:
-        """See `OrderStore.history`."""
         return await PortCall("history", (order_id,))
 
     async def commit(self, transition: Transition) -> Any:
-        """See `OrderStore.commit`."""
         return await PortCall("commit", (transition,))
 
     async def committed(self, transition: Transition) -> Any:
-        """See `OrderStore.committed`."""
         return await PortCall("committed", (transition,))
 
     async def note(self, note: Note) -> None:
-        """See `OrderStore.note`."""
         await PortCall("note", (note,))
 
     async def work_items(self, bucket: str, start: str, end: str, limit: int) -> Any:
-        """See `OrderStore.work_items`."""
         return await PortCall("work_items", (bucket, start, end, limit))
 
     async def work_items_by_bucket(self, start: str, end: str, limit: int) -> Any:
-        """See `OrderStore.work_items_by_bucket`."""
         return [await self.work_items(bucket, start, end, limit) for bucket in self.buckets]
 
     async def announce(self, bucket: str, event: OperatorEvent) -> None:
-        """See `OrderStore.announce`."""
         await PortCall("announce", (bucket, event))
 
     async def postpone(self, bucket: str, key: str, row: IndexRow) -> Any:
-        """See `OrderStore.postpone`."""
         return await PortCall("postpone", (bucket, key, row))
 
     async def confirm(self, bucket: str, keys: Iterable[str]) -> None:
-        """See `OrderStore.confirm`."""
         await PortCall("confirm", (bucket, tuple(keys)))
 
 
 class ExploredBus:
-    """`Bus`."""
+    """`Bus` for the explorer."""
 
     async def send(self, messages: Iterable[BusMessage]) -> None:
-        """See `Bus.send`."""
         await PortCall("send", (tuple(messages),))
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """See `Bus.probe`; nobody asks within what one handler does, since that is too soon."""
+        """Fail, because no handler may probe."""
         raise AssertionError(queues)
 
 
 class Publisher:
-    """`EventPublisher`."""
+    """`EventPublisher` for the explorer."""
 
     async def publish(self, events: Sequence[OperatorEvent]) -> None:
-        """See `EventPublisher.publish`."""
         await PortCall("publish", (tuple(events),))
 
 
 class Remote:
-    """`RemoteService`."""
+    """`RemoteService` for the explorer."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Answer:
-        """See `RemoteService.call`."""
         answer: Answer = await PortCall("call", (request, timedelta(seconds=timeout_seconds)))
         return answer
 
 
 class Poison:
-    """`PoisonStore`."""
+    """`PoisonStore` for the explorer."""
 
     async def put(self, source: str, body: bytes, reason: str, arrival: Any) -> None:
-        """See `PoisonStore.put`."""
         del arrival
         await PortCall("poison", (source, body, reason))
 
 
 class ExploredLeadership:
-    """`Leadership`, by the time that has gone by at the holder, as the blob lease does it."""
+    """`Leadership` by the time that has passed at the holder, like the blob lease."""
 
     def __init__(self, tape: Tape, slot: str) -> None:
         self._tape = tape
@@ -121,12 +108,11 @@ class ExploredLeadership:
         return self._until is not None
 
     def held(self) -> bool:
-        """See `Leadership.held`."""
         return self._until is not None and self._tape.read("now") < self._until
 
 
 class ExploredCircuitBreaker:
-    """The circuit of an instance of an agent: whether it is open, the world says."""
+    """The circuit of an agent's instance. The world decides whether it is open."""
 
     open_until = throttled_until = None
 
@@ -142,34 +128,32 @@ class ExploredCircuitBreaker:
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
-        """See `CircuitBreaker.guard`."""
         del order_id
         self.admit()
         yield
 
 
 class NoBulkhead:
-    """A service that takes as many calls as one likes: to wait for a turn is to be slow."""
+    """A service that accepts any number of calls. A wait for a slot would equal slowness."""
 
     @asynccontextmanager
     async def turn(self, latest: datetime) -> AsyncIterator[None]:
-        """See `Bulkhead.turn`."""
         del latest
         yield
 
 
 @dataclass(kw_only=True)
 class Reporter(HealthReporter):
-    """Says which requests are begun, in an effect.
+    """Reports which requests are begun, as an effect.
 
-    Of faults it says something only of a first attempt, which counts for nothing without one, where
-    a gateway turned the request away, or where services hang: else nothing follows but words.
+    Faults are reported only if a decision depends on them: for a first attempt, which does not
+    count without one, for a request that a gateway rejected, and if services hang.
     """
 
     hangs: bool = False
 
     async def turned_away(self) -> None:
-        """See `HealthReporter.turned_away`."""
+        """Report nothing."""
 
     async def attempt_without_result(
         self,
@@ -186,7 +170,6 @@ class Reporter(HealthReporter):
                 await PortCall("report", (request.request_id, by_gateway, is_timeout))
 
     async def answers_later(self, request: AgentRequest) -> None:
-        """See `HealthReporter.answers_later`."""
         await self.attempt_without_result(request, "")
 
     async def _publish(self) -> None:
@@ -195,22 +178,20 @@ class Reporter(HealthReporter):
 
 
 class AgentHealths:
-    """`AgentHealthLog`: what was begun, whose circuit is open, and who is silent."""
+    """`AgentHealthLog` with begun requests, open circuits and silent agents."""
 
     async def publish(self, health: AgentHealth, before: AgentHealth | None = None) -> None:
-        """See `AgentHealthLog.publish`: a supervisor records a silent agent."""
+        """Record a silent agent."""
         del before
         await PortCall("silence", (health,))
 
     async def since(self, moment: datetime) -> Any:
-        """See `AgentHealthLog.since`."""
         del moment
         return await PortCall("health")
 
 
 class Sweeps:
-    """`SweepLog` that nobody reads: it is no matter of correctness."""
+    """`SweepLog` that is never read, because it does not matter for correctness."""
 
     async def record(self, sweep: Any) -> None:
-        """See `SweepLog.record`."""
         del sweep

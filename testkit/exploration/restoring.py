@@ -12,15 +12,15 @@ REQUEST = OperatorRequest(operator="grace", note="the tables are gone")
 
 
 def copied(world: World) -> World:
-    """Return the world in which somebody has a copy of the order as it is now."""
+    """Return the world in which there is a copy of the order in its present state."""
     return world.but(copied=(world.now, world.rows))
 
 
 def restored(world: World) -> World:
-    """Return the world with the order as it was copied, by the change of the operators' service.
+    """Return the world with the copied order, restored by the operators' service.
 
-    What the services did stays, and so does what is on the bus. Health rows, lease and late writes
-    are gone with the store.
+    Effects at services and messages on the bus stay. Health rows, the lease and late writes are
+    lost with the store.
     """
     at, rows = world.copied or (world.now, world.rows)
     deployed = world.deployed

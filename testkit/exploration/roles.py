@@ -1,4 +1,4 @@
-"""The shipped services on the explorer's ports, one set for each handler that begins."""
+"""The shipped services on the explorer's ports, one set for each handler."""
 
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
@@ -51,7 +51,7 @@ from testkit.exploration.ports import (
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 decode_reply = lru_cache(maxsize=10_000)(messages.decode_reply)
-"""A handler that is run anew reads its message anew: what it says is remembered."""
+"""Cached, because a handler that is run again reads its message again."""
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 FORGET = OperatorRequest(operator="grace", note="the customer asked for it")
@@ -59,23 +59,22 @@ REFUSAL = "there is none"
 
 
 def nothing(*_: Any) -> Any:
-    """Stand in for a part that nothing here reaches."""
+    """Replaces a part that is never reached here."""
 
 
 async def tolerated() -> None:
-    """Stand in for the check of the clock: clocks differ here by no more than the tolerance."""
+    """Replaces the check of the clock, because clocks differ by no more than the tolerance here."""
 
 
 class CountedCallbackUrls(CallbackUrls):
-    """URLs whose tokens follow from the attempts at their steps, and are not drawn by chance."""
+    """Callback URLs with predictable tokens, which follow from the attempts at their steps."""
 
     def token_for(self, step: Step) -> str:
-        """See `CallbackUrls.token_for`."""
         return step.callback_token or f"after-attempt-{step.counts.attempts}"
 
 
 class ExploredApp(Engine):
-    """The engine as one event finds it: clock and ids come off the tape."""
+    """The engine for one handler. Its clock and ids come from the tape."""
 
     def __init__(self, deployed: Deployment, tape: Tape, slot: str) -> None:
         adapters = Adapters(
@@ -113,7 +112,6 @@ class ExploredApp(Engine):
 
     @cached_property
     def unit_of_work(self) -> UnitOfWork:
-        """See `Engine.unit_of_work`."""
         parts, lasts = self.adapters, self.deployed.remembering
         memory = OrderMemory() if lasts else OrderMemory(most=0)
         for order in self.tape.memory:
@@ -129,7 +127,7 @@ class ExploredApp(Engine):
 
     @cached_property
     def admission(self) -> Admission:
-        """What the process believes: whatever it did before, where a world lets that last."""
+        """The belief of the process, which lasts if the world requests it."""
         lasts = self.deployed.believing
         belief = (
             recalled(self.tape.belief, self.adapters.clock)
@@ -140,7 +138,7 @@ class ExploredApp(Engine):
         return belief
 
     def agent(self, agent: AgentDefinition) -> AgentService:
-        """Make the agent of one remote service, whose circuit is the world's."""
+        """Make the agent of one remote service, with a circuit that the world controls."""
         circuit: Any = ExploredCircuitBreaker(self.tape, agent.name, self.slot)
         clock = self.adapters.clock
         reporter = Reporter(
@@ -159,12 +157,12 @@ class ExploredApp(Engine):
         )
 
     async def cancel(self, order_id: str) -> None:
-        """Cancel the order at its customer's wish, by the endpoint of its workflow."""
+        """Cancel the order as its customer, at the endpoint of its workflow."""
         order = await self.store.load(order_id)
         await self.customers.cancel(self.deployed.endpoint_of(order.workflow), order_id)
 
     async def answer(self, job: Job) -> None:
-        """Say to a step what somebody outside says."""
+        """Answer a step as a person outside."""
         content = None if job.kind == REFUSE else dict(self.deployed.answer_of(job.step))
         if job.kind == OTHERWISE and content:
             content |= dict.fromkeys(content, OTHERWISE)
@@ -178,7 +176,7 @@ class ExploredApp(Engine):
         await service.record(job.body, job.step, request)
 
     async def call_back(self, job: Job) -> None:
-        """Answer a step over its link, as its service does."""
+        """Answer a step at its callback URL, as its service."""
         if job.kind == CALL_BACK:
             body = EventBody(answer=dict(self.deployed.answer_of(job.step)))
         else:
@@ -186,7 +184,7 @@ class ExploredApp(Engine):
         await self.callback_service.record(job.body, job.step, body, CallbackToken(token=job.token))
 
     async def settle(self, job: Job) -> None:
-        """Say what an operator found out about a step in doubt."""
+        """Settle a step in doubt as an operator."""
         answer = dict(self.deployed.answer_of(job.step)) if job.done else None
         found = {"step": job.step, "was_done": job.done, "answer": answer}
         action = BY_NAME[job.kind]
@@ -194,20 +192,20 @@ class ExploredApp(Engine):
         await self.operations.orders.act(action, job.body, request)
 
     async def erase(self, order_id: str) -> None:
-        """Forget who the customer is, as the operators' service does it to the order."""
+        """Erase the customer's data in the order, as the operators' service does."""
         payload = self.business.payload
         await self.unit_of_work.run(
             order_id, lambda order, now: retention.erase(order, FORGET, payload, now)
         )
 
     async def ask(self, job: Job) -> None:
-        """Let the agent that this job asks handle the request."""
+        """Let the agent handle the request of this job."""
         agent = self.agent(self.deployed.agent_of_kind(job.kind))
         await agent.handle(decode(AgentRequest, job.body))
 
 
 async def sleep(seconds: float) -> None:
-    """Stand in for a pause, which is no matter of correctness: time may pass at any moment."""
+    """Replaces a pause, which does not matter for correctness: time may pass at any moment."""
 
 
 def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:

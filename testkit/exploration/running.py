@@ -1,4 +1,4 @@
-"""Lets the shipped services run as the explorer needs it: one thing after another, and quietly."""
+"""Lets the shipped services run in sequence and without logs, for the explorer."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -18,15 +18,15 @@ Passing = Callable[[str], bool]
 def running(
     *, page: int = 1, may_pass_over: Passing = lambda _: False, records_silence: bool = False
 ) -> Iterator[None]:
-    """While this lasts, whatever runs side by side runs one after another, and nothing is logged.
+    """Run concurrent work in sequence, and log nothing, within this context.
 
-    A sweep takes `page` orders at a time. A scheduler may pass over those orders alone of which
-    `may_pass_over` says so, by their ids. With `records_silence`, a silent agent is recorded, and
-    has one probe request at a time.
+    A sweep takes `page` orders at a time. A scheduler may skip only orders whose ids
+    `may_pass_over` accepts. With `records_silence`, a silent agent is recorded, and gets one probe
+    request at a time.
     """
 
     def passes_over(message: str, *, extra: Mapping[str, Any]) -> None:
-        """Stand in for the log where it would tell of an order that is passed over."""
+        """Replaces the log line about a skipped order."""
         demand(may_pass_over(extra["order_id"]), message)
 
     logged = logging.root.manager.disable
@@ -50,7 +50,7 @@ def running(
 
 
 async def _records_nobody(*_: Any) -> None:
-    """Stand in for the record of silent agents: nothing of an order follows from it."""
+    """Replaces the record of silent agents, which does not affect orders here."""
 
 
 NO_RECORD: Mapping[str, Any] = {"supervisor.silence.SilenceRecorder.record": _records_nobody}

@@ -1,4 +1,4 @@
-"""What services do with a call: what their agents declare of them, and every fault of theirs."""
+"""The outcomes of a call to a service: those that its agent declares, and every fault."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,13 +21,13 @@ from testkit.exploration.ports import ASK_AGAIN
 from testkit.exploration.world import World
 
 Outcome = tuple[str, World, Answer, bool]
-"""What it is called, the world then, what the handler learns, and whether it is a fault."""
+"""The label, the new world, the answer for the handler, and whether it is a fault."""
 
 
 def outcomes_of_call(
     world: World, handler: Handler, request: AgentRequest, timeout: timedelta
 ) -> Iterator[Outcome]:
-    """Yield everything that can come of a call."""
+    """Yield every outcome of a call."""
     agent = world.deployed.agent_of_kind(handler.job.kind)
     world = _remembering(world, agent, request.idempotency_key)
     known_until = dict(world.known).get(request.idempotency_key)
@@ -66,7 +66,7 @@ def _unanswered(
 
 
 def _does_it_later(world: World, agent: AgentDefinition, request: AgentRequest) -> bool:
-    """Whether the service answers the call with 202: the first one, not when it is asked again."""
+    """Whether the service defers the call with 202: the first call, not its repeats."""
     may = agent.answer_within or callbacks.may_answer(world, agent, request)
     return bool(may) and _call_of(request) not in world.accepted
 
@@ -84,7 +84,7 @@ def _accepted(
 
 
 def _until_later(agent: AgentDefinition) -> Raised:
-    """Return the error of a call that the service has accepted."""
+    """Return the error of a call that the service has deferred."""
     if agent.answer_within is None:
         return Raised(AnswersLaterError, "it answers over its link")
     usual = agent.answer_within if agent.calls_back else ASK_AGAIN
@@ -113,14 +113,17 @@ def _answered(
 
 
 def _remembering(world: World, agent: AgentDefinition, key: str) -> World:
-    """The world in which the service has got this key, and knows it for a while."""
+    """Return the world in which the service has received this key, and knows it for a while."""
     if agent.keys_last is None or key in dict(world.known):
         return world
     return world.but(known=tuple(sorted([*world.known, (key, world.now + agent.keys_last)])))
 
 
 def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
-    """The service does it, again if it did it; only by its own answer it knows what to undo."""
+    """Yield the outcome: the service does the work again.
+
+    It undoes only what its own answer names.
+    """
     FORGOTTEN.check(world, request)
     undo = request.action == "undo" and not request.content["result"]
     effects = world.effects if undo else world.effects | {_call_of(request)}
@@ -134,16 +137,16 @@ def _call_of(request: AgentRequest) -> str:
 
 
 def _refusing(world: World, agent: AgentDefinition, request: AgentRequest) -> World:
-    """The world in which the service has refused this call; it may remember that."""
+    """Return the world in which the service has refused this call, and may remember this."""
     if not agent.remembers_refusals or request.action == "undo":
         return world
     return world.but(refused=world.refused | {request.idempotency_key})
 
 
 def _served(world: World, handler: Handler, request: AgentRequest) -> World:
-    """The world in which this provider has served the request.
+    """Return the world in which this provider has served the request.
 
-    Only where there are several, that is noted.
+    It is recorded only if there are several providers.
     """
     if not world.deployed.has_strangers:
         return world
@@ -153,18 +156,16 @@ def _served(world: World, handler: Handler, request: AgentRequest) -> World:
 
 
 def with_effect(world: World, key: str, action: str) -> frozenset[str]:
-    """What has happened then.
-
-    A service that does not refuse an undone key does again what was undone.
-    """
+    """Return the effects after this one."""
+    # A service that does not refuse an undone key does the undone work again.
     again = {f"{key} undo"} if action == "do" else set()
     return (world.effects | {f"{key} {action}"}) - again
 
 
 def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
-    """How long after its time a call may take effect.
+    """Return how long after its time-out a call may take effect.
 
-    That is no time for a service that refuses undone keys (UND-2).
+    It is zero for a service that refuses undone keys (UND-2).
     """
     order = world.about(request.order_id).order()
     step = order.step(request.step) if order else None
@@ -172,7 +173,7 @@ def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
 
 
 def _hanging(world: World, request: AgentRequest) -> World:
-    """The world in which nobody waits for this call any more, though it may still take effect."""
+    """Return the world in which nobody waits for this call, although it may still take effect."""
     window = _late_effect_window(world, request)
     if request.action == "undo" or not window:
         return world

@@ -1,4 +1,4 @@
-"""Whose turn it is in an order, by its workflow: the shipped code is not asked."""
+"""Which steps of an order are next, by its workflow, without the shipped code."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -22,14 +22,14 @@ from engine.domain.states import (
 from engine.domain.steps import Step
 
 NOT_STARTED = Startable | RequestCancelled
-"""No attempt to do the step is under way, and it has come to no result."""
+"""No attempt to do the step is running, and it has no result."""
 BEING_DONE = Running | AwaitingExternalEvent
 FAILED = Failed | UndoFailed | NothingToUndo
-"""No more attempts to do or to undo the step."""
+"""The states of a step without further attempts, to do or to undo it."""
 
 
 def ready(order: OrderAggregate, workflows: Workflows) -> list[Step]:
-    """Return the steps whose turn it is, whether or not their time has come."""
+    """Return the next steps, whether or not their time has come."""
     if order.hold:
         return []
     workflow = workflows.find(order.workflow, order.workflow_version)
@@ -50,18 +50,18 @@ def ready(order: OrderAggregate, workflows: Workflows) -> list[Step]:
 
 
 def is_late(order: OrderAggregate) -> bool:
-    """Whether the deadline has passed, and the order begins nothing more (SCH-17)."""
+    """Whether the deadline has passed, and the order starts nothing more (SCH-17)."""
     deadline = order.deadline
     return deadline is not None and deadline.state is DeadlineState.PASSED and not order.is_undo
 
 
 def stops(order: OrderAggregate) -> bool:
-    """Whether nothing more of an order is done: a step has failed, or it is late."""
+    """Whether no more steps of the order are done, because a step has failed or it is late."""
     return not order.is_undo and (order.has_any(Failed) or is_late(order))
 
 
 def next_check(order: OrderAggregate) -> datetime | None:
-    """When somebody has to look at the deadline of an order; None if nobody has to."""
+    """Return when the deadline of an order has to be checked. None if never."""
     deadline = order.deadline
     if deadline is None or order.is_undo or not isinstance(order.state, Pending | Processing):
         return None
@@ -88,15 +88,15 @@ def _ready_to_be_undone(order: OrderAggregate, workflow: WorkflowDefinition) -> 
 
 
 def before(workflow: WorkflowDefinition, step: str) -> set[str]:
-    """Return the steps that come before this one, directly or not.
+    """Return the steps before this one, directly or indirectly.
 
-    An external event may come before its turn, so all of them have to be done.
+    An external event may come early, so all of them have to be done.
     """
     return _reached(step, {definition.name: definition.after for definition in workflow.steps})
 
 
 def dependents(workflow: WorkflowDefinition, step: str) -> set[str]:
-    """Return the steps that come after this one, directly or not, by the workflow itself."""
+    """Return the steps after this one, directly or indirectly, by the workflow itself."""
     after: dict[str, list[str]] = {}
     for definition in workflow.steps:
         for name in definition.after:
@@ -105,7 +105,7 @@ def dependents(workflow: WorkflowDefinition, step: str) -> set[str]:
 
 
 def _reached(step: str, neighbours: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the steps to which a way leads from this one."""
+    """Return the steps that can be reached from this one."""
     found: set[str] = set()
     to_visit = [step]
     while to_visit:

@@ -1,11 +1,11 @@
-"""What an invariant says when it does not hold."""
+"""The error for a broken law."""
 
 
 class ViolationError(AssertionError):
-    """Something that must never be."""
+    """A law does not hold."""
 
 
 def demand(holds: object, what: str) -> None:
-    """Raise unless it holds."""
+    """Raise `ViolationError` unless the condition holds."""
     if not holds:
         raise ViolationError(what)

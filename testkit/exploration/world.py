@@ -1,7 +1,7 @@
-"""The state of a small world: rows, messages, handlers that have begun, the time, the lease.
+"""The state of a small world: rows, messages, running handlers, the time, the lease.
 
-A world is never changed: what happens makes a new one. It is compared by its `key`, in which
-nothing stands that cannot make a difference, such as the change ids of writes that nobody will ask
+A world is never changed. A move makes a new one. Worlds are compared by `key`, which contains only
+what can make a difference. For example, it leaves out the change ids of writes that nobody will ask
 about again.
 """
 
@@ -34,29 +34,29 @@ class ReportedFault(NamedTuple):
 
     request: str
     by_gateway: bool = False
-    """Whether a gateway turned the request away."""
+    """Whether a gateway rejected the request."""
     orders: int = 0
-    """For how many orders the calls timed out at that time; 0 if the fault is no time-out."""
+    """For how many orders calls timed out at that time. 0 if the fault is not a time-out."""
 
 
 class Rows(dict[str, tuple[int, Any]]):
-    """What the store holds, never changed either.
+    """The contents of the store, which are never changed.
 
-    So what follows from it is worked out once for all its worlds.
+    So everything that follows from them is computed once for all worlds that share them.
     """
 
     sound = False
-    """Whether it was checked already."""
+    """Whether the rows were already checked."""
 
     def store(self, order_id: str) -> MemoryStateStore:
-        """The state store, to read from; whoever writes takes its rows from there."""
+        """Return a state store for reading. A writer takes its new rows from it."""
         store = MemoryStateStore()
         store.rows = {bucket_of(order_id): self}
         return store
 
     @cached_property
     def parts(self) -> dict[str, "Rows"]:
-        """The rows of each order by themselves."""
+        """The rows of each order."""
         parts: dict[str, Rows] = defaultdict(Rows)
         for key, row in self.items():
             parts[row[1].order_id if isinstance(row[1], IndexRow) else key.partition("|")[0]][
@@ -66,7 +66,6 @@ class Rows(dict[str, tuple[int, Any]]):
 
     @cached_property
     def order(self) -> OrderAggregate | None:
-        """The order."""
         order_id = next(
             (
                 record.state.order_id
@@ -87,13 +86,16 @@ class Rows(dict[str, tuple[int, Any]]):
 
     @cached_property
     def work_items(self) -> dict[str, IndexRow]:
-        """Open work items by row key."""
+        """The open work items, by row key."""
         rows = {key: record for key, (_, record) in self.items() if key.startswith("!")}
         return {key: record for key, record in rows.items() if isinstance(record, IndexRow)}
 
     @cached_property
     def text(self) -> str:
-        """What tells these rows from others; nobody acts on a note."""
+        """A text that distinguishes these rows from others.
+
+        Notes are left out, because nothing depends on them.
+        """
         return "\n".join(
             f"{key} {self[key][0]} {text_of(self[key][1])}"
             for key in sorted(self)
@@ -102,7 +104,7 @@ class Rows(dict[str, tuple[int, Any]]):
 
     @cached_property
     def text_without_ids(self) -> str:
-        """The same for a world in which nobody will ask who wrote them."""
+        """The same text for a world in which nobody will ask who wrote the rows."""
         return ID.sub("", self.text)
 
 
@@ -111,103 +113,105 @@ class Sent:
     """A message in a queue."""
 
     kind: str
-    """Which job it starts: submission, wake, request, reply."""
+    """The kind of job that it starts: submission, wake, request, reply."""
     body: str
     agent: str = ""
-    """Over whose queue a reply came."""
+    """The agent whose queue delivers a reply."""
     expires: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """One state."""
+    """A state of the exploration."""
 
     deployed: Deployment
     now: datetime
     faults_left: int
     acts_left: int
-    """How often the operator may still do something."""
+    """How many more acts of operators are allowed."""
     operator: tuple[str, ...]
-    """What the operator does, where it makes sense."""
+    """The acts of operators, which happen if they are possible."""
     outside: tuple[str, ...] = ()
-    """What somebody outside may say to each step that waits for it, at any moment."""
+    """The possible answers of people to each step that waits for them."""
     order_id: str
-    """The order, or the first of them."""
+    """The id of the order, or of the first order."""
     others: tuple[str, ...] = ()
-    """The orders beside it."""
+    """The ids of the other orders."""
     shared: bool = False
-    """Whether the bucket holds more than the order."""
+    """Whether the bucket holds more than one order."""
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     beliefs: Mapping[str, Admission] = field(default_factory=dict)
-    """What the processes believe of store and agents, in worlds in which that outlives an event."""
+    """The beliefs of the processes, in worlds in which beliefs outlive an event."""
     memories: Mapping[str, tuple[OrderAggregate, ...]] = field(default_factory=dict)
-    """The orders that the processes remember, in worlds in which that outlives an event."""
+    """The orders that the processes remember, in worlds in which memory outlives an event."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
-    """What has happened at the services: `<idempotency key> do`, `<idempotency key> undo`."""
+    """The effects at the services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
-    """Ids of the events of ends that Event Grid has taken."""
+    """The ids of published events about ends."""
     received_notices: frozenset[str] = frozenset()
-    """The notices that the sender has got."""
+    """The notifications that the sender has received."""
     poison: frozenset[str] = frozenset()
     only: tuple[str, ...] = ()
-    """What goes wrong, by what the labels say; empty if anything may."""
+    """Texts of the labels of allowed faults. Empty if all faults are allowed."""
     late: tuple[tuple[str, datetime], ...] = ()
-    """By idempotency key the calls that nobody waits for, and until when they may take effect."""
+    """The calls that nobody waits for, by key, with the time until which they may take effect."""
     may_open: frozenset[str] = frozenset()
-    """The agents, or the instances of agents, whose circuits may open."""
+    """The agents or instances whose circuits may open."""
     open: frozenset[str] = frozenset()
-    """The agents, or the instances of agents, whose circuits are open."""
+    """The agents or instances whose circuits are open."""
     paused: frozenset[str] = frozenset()
     """The agents that an operator has paused."""
     away: frozenset[str] = frozenset()
-    """The agents that take no requests, until somebody starts them again."""
+    """The agents that take no requests until somebody starts them again."""
     silence: tuple[AgentHealth, ...] = ()
     """The records of silent agents."""
     reported: tuple[tuple[str, datetime], ...] = ()
-    """When each agent has reported last, where an agent may be silent."""
+    """The last report of each agent, in worlds with silent agents."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()
-    """The requests that agents have said they have begun."""
+    """The requests that agents have reported as begun."""
     faults: frozenset[ReportedFault] = frozenset()
-    """The faults that agents have reported of attempts that are under way."""
+    """The faults of running attempts that agents have reported."""
     served: frozenset[tuple[str, str]] = frozenset()
-    """Where there are several providers: by idempotency key, who has done something."""
+    """The provider that has served each idempotency key, if there are several providers."""
     refused: frozenset[str] = frozenset()
-    """Where services remember refusals: the idempotency keys that they refuse from now on."""
+    """The idempotency keys that services refuse from now on, if they remember refusals."""
     accepted: frozenset[str] = frozenset()
-    """Where services do things later: what they have accepted, as in `effects`."""
+    """The calls that services have deferred, in the form of `effects`."""
     linked: tuple[tuple[str, str], ...] = ()
-    """By idempotency key the token of the callback URL over which a service may answer its call."""
+    """The callback token of each idempotency key whose call a service may answer later."""
     declined: frozenset[str] = frozenset()
-    """Of these the ones that a service has refused over its link, and was not asked again since."""
+    """The keys in `linked` that a service has refused at its callback URL, and got no call for
+    since."""
     known: tuple[tuple[str, datetime], ...] = ()
-    """Where services forget keys: the keys that they got, and until when they know them."""
+    """The keys that services have received, with the times until which they know them."""
     to_come: tuple["Sent", ...] = ()
-    """The orders that somebody may still submit."""
+    """The orders that may still be submitted."""
     copied: tuple[datetime, Rows] | None = None
-    """When somebody took a copy of the order, and of which rows."""
+    """The copy of the order: its time and its rows."""
     restored: bool = False
-    """Whether the store was lost, and the order restored."""
+    """Whether the store was lost and the order restored."""
     landing: tuple[Transition, ...] = ()
-    """Writes whose callers have given them up, and that may still arrive at the store."""
+    """Writes that were given up by their callers and may still arrive at the store."""
     landed: frozenset[str] = frozenset()
-    """The orders whose last write was one of these; noted where it matters who takes whose slot."""
+    """The orders whose last write arrived late, in worlds in which slots matter."""
     ids: int = 0
 
     def but(self, **changes: Any) -> "World":
-        """The same, but for these; as `dataclasses.replace`, which takes three times as long."""
+        """Return the world with these changes."""
+        # Like `dataclasses.replace`, which takes three times as long.
         world = object.__new__(World)
         world.__dict__.update(self.__dict__, **changes)
         return world
 
     def at(self, later: datetime) -> "World":
-        """The same world at a later time.
+        """Return the world at a later time.
 
-        Messages and leases of which the time is over are gone, and so are late calls.
+        Messages, leases and late calls that have expired are removed.
         """
         queue = tuple(sent for sent in self.queue if sent.expires is None or sent.expires > later)
         lease = self.lease if self.lease and self.lease[1] > later else None
@@ -215,11 +219,11 @@ class World:
         return self.but(now=later, queue=queue, lease=lease, late=late)
 
     def may_fail(self, label: str) -> bool:
-        """Whether this fault may happen here, by its label."""
+        """Whether the fault with this label is allowed."""
         return not self.only or any(part in label for part in self.only)
 
     def about(self, order_id: str) -> "World":
-        """The world as it is for one order alone."""
+        """Return the world for one order alone."""
         if not self.shared:
             return self
         return self.but(
@@ -233,11 +237,11 @@ class World:
         )
 
     def parts(self) -> Iterator["World"]:
-        """The world as it is for each order alone."""
+        """Yield the world for each order alone."""
         return map(self.about, (self.order_id, *self.others))
 
     def store(self) -> MemoryStateStore:
-        """The state store, to read from; whoever writes takes its rows from there."""
+        """Return a state store for reading. A writer takes its new rows from it."""
         return self.rows.store(self.order_id)
 
     def order(self) -> OrderAggregate | None:
@@ -245,50 +249,48 @@ class World:
         return self.rows.order
 
     def history(self) -> list[HistoryEntry]:
-        """Every entry, oldest first."""
         return self.rows.history
 
     def work_items(self) -> dict[str, IndexRow]:
-        """Open work items by row key."""
+        """Return the open work items, by row key."""
         return self.rows.work_items
 
     def recorded(self) -> bool:
-        """Whether the order is recorded."""
         return order_key(self.order_id) in self.rows
 
     def _copy(self) -> str:
-        """Return what tells the copy from others."""
+        """Return a text that distinguishes the copy from others."""
         return f"{self.copied[0]} {self.copied[1].text_without_ids}" if self.copied else ""
 
     def _tokens(self) -> list[list[str | None]]:
-        """Return the tokens of all orders' callback URLs, where services answer over them."""
+        """Return the tokens of all orders' callback URLs, if services answer with them."""
         called_back = self.deployed.called_back
         return [tokens_in(part.order()) for part in self.parts()] if called_back else []
 
     def with_handler(self, handler: Handler) -> "World":
-        """The world in which this handler stands where it stands now."""
+        """Return the world in which this handler has its present position."""
         return self.but(handlers={**self.handlers, handler.slot: handler})
 
     def believing(self, slot: str, belief: Admission | None) -> "World":
-        """The world in which this process believes this; nothing, if it has crashed."""
+        """Return the world in which this process has this belief, or none after a crash."""
         others = {name: other for name, other in self.beliefs.items() if name != slot}
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
     def remembering(self, slot: str, orders: tuple[OrderAggregate, ...]) -> "World":
-        """The world in which this process remembers these orders; none, if it has crashed."""
+        """Return the world in which this process remembers these orders, or none after a crash."""
         if not orders and slot not in self.memories:
             return self
         others = {name: kept for name, kept in self.memories.items() if name != slot}
         return self.but(memories={**others, slot: orders} if orders else others)
 
     def crashed(self, slot: str) -> "World":
-        """The world in which this process has crashed: it believes and remembers nothing."""
+        """Return the world in which this process has crashed, and has no belief and no memory."""
         return self.without_handler(slot).believing(slot, None).remembering(slot, ())
 
     def saying(self, begun: Collection[str]) -> "World":
-        """The world in which the agents have said this.
+        """Return the world in which the agents have reported these requests as begun.
 
-        What tells of no attempt that runs is left out.
+        Reports about attempts that are not running are left out.
         """
         orders = [order for part in self.parts() if begun and (order := part.order())]
         running = {
@@ -300,25 +302,25 @@ class World:
         return self.but(begun=tuple(sorted(running.intersection(begun))), faults=kept)
 
     def without_handler(self, slot: str) -> "World":
-        """The world in which this slot is idle."""
+        """Return the world in which this slot is idle."""
         return self.but(
             handlers={name: handler for name, handler in self.handlers.items() if name != slot}
         )
 
     def with_messages(self, messages: Collection[Sent]) -> "World":
-        """The world with more messages on their way; their order means nothing."""
+        """Return the world with more messages. Their order does not matter."""
         return self.but(
             queue=tuple(sorted([*self.queue, *messages], key=lambda sent: (sent.kind, sent.body)))
         )
 
     def without_message(self, message: Sent) -> "World":
-        """The world with one message less."""
+        """Return the world with one message less."""
         rest = list(self.queue)
         rest.remove(message)
         return self.but(queue=tuple(rest))
 
     def key(self) -> bytes:
-        """What tells this state from others."""
+        """Return a digest that distinguishes this state from others."""
         rest = "\n".join(
             (
                 f"{self.now} {self.faults_left} {self.acts_left} {self.lease} {self.late}",
@@ -365,7 +367,7 @@ class World:
 
 
 def tokens_in(order: OrderAggregate | None) -> list[str | None]:
-    """Return the rights of an order's links, which no text of it shows."""
+    """Return the callback tokens of an order, which its text does not show."""
     return [step.callback_token for step in order.steps] if order else []
 
 
@@ -375,9 +377,9 @@ ID = re.compile(r"~\d+~")
 
 
 def _with_canonical_ids(rest: str, rows: Rows) -> str:
-    """Number the ids that somebody may still ask about by where they occur, and blank the others.
+    """Number the ids that somebody may still ask about by their position, and remove the others.
 
-    An id that occurs in rows only was drawn by a handler that has ended.
+    An id that occurs only in rows was drawn by a handler that has ended.
     """
     live = {found: f"~{place}~" for place, found in enumerate(dict.fromkeys(ID.findall(rest)))}
     if not live:
@@ -386,7 +388,7 @@ def _with_canonical_ids(rest: str, rows: Rows) -> str:
 
 
 def _with_canonical_names(text: str, alike: Sequence[tuple[str, str]]) -> str:
-    """Name instances that are alike by where they occur: each may as well be the other."""
+    """Name interchangeable instances by their position in the text."""
     for one, other in alike:
         if other in text.partition(one)[0]:
             text = text.replace(one, "\0").replace(other, one).replace("\0", other)
@@ -399,16 +401,14 @@ def _handler_text(handler: Handler) -> tuple[str, str, str]:
 
 
 PARSED_UTC = re.compile(r"TzInfo\((?:0|UTC)\)")
-"""How pydantic writes the zone of a time that it has read: it is the same time."""
+"""pydantic's text for the zone UTC, which means the same as Python's."""
 
 _texts: dict[int, tuple[Any, str]] = {}
 
 
 def text_of(value: Any) -> str:
-    """What a value says, remembered.
-
-    Most of what a state consists of, the state before it had too.
-    """
+    """Return the text of a value."""
+    # Cached, because most parts of a state come from the state before it.
     known = _texts.get(id(value))
     if known is None or known[0] is not value:
         known = _texts[id(value)] = (value, PARSED_UTC.sub(repr(UTC), repr(value)))
@@ -416,5 +416,5 @@ def text_of(value: Any) -> str:
 
 
 def forget_texts() -> None:
-    """Let go of what was remembered."""
+    """Clear the cache."""
     _texts.clear()

@@ -1,1 +1,1 @@
-"""The benchmark: orders through the embedded stack, what each costs, and a crash (`python -m bench --help`)."""
+"""The benchmark of the embedded stack: what an order costs, and a crash (`python -m bench --help`)."""

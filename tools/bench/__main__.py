@@ -1,4 +1,4 @@
-"""Command line: `python -m bench`."""
+"""The command line `python -m bench`."""
 
 import asyncio
 import json
@@ -25,18 +25,20 @@ from functions_alone.proxies import bypass_proxies
 PHASES = ("throughput", "latency", "crash")
 
 SHAPES = {"one": ("one",), "each": ("each",), "both": ("one", "each")}
-"""Which processes the functions have: all of them one, or each its own, as on Azure."""
+"""The processes of the functions: one for all, or one for each, as on Azure."""
 
 FIGURES = ("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recovery_s", "order_usd")
-"""What every line has, even if it was not measured."""
+"""The figures in every line, even if they were not measured."""
 
 AS_DEPLOYED = {
     "STEP_TIMEOUT_SECONDS": "60",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
     "REPLY_MARGIN_SECONDS": "1",
 }
-"""Times that hold unless an operator says otherwise. The embedded stack's are short, for those who watch it; and how
-much may be open at an agent follows from them."""
+"""The default time limits of a deployment. The embedded stack has shorter ones for people who watch it.
+
+The limits of open requests at an agent follow from them.
+"""
 
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "2",
@@ -49,16 +51,16 @@ QUICK = {
     "LOCAL_QUEUE_LOCK_SECONDS": "2",
     "LOCAL_TIMER_LOCK_SECONDS": "2",
 }
-"""For the crash phase: short times, so that a recovery takes seconds. The same as in `tests/system`."""
+"""Short time limits for the crash phase, so that a recovery takes seconds. The same as in `tests/system`."""
 
 
 BUSY_CORES = 0.5
-"""Cores that others may take on average; above, a throughput is that of the rest of the machine."""
+"""The most cores that other processes may use on average. Above this, a throughput is not valid."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """What is measured."""
+    """The options of a measurement."""
 
     workflow: str
     hosts: int
@@ -172,7 +174,7 @@ def main(
 
 
 def _beside(command: str, pairs: int) -> None:
-    """Print what these options give beside another command."""
+    """Print the ratios between a run with these options and another command."""
     own = [sys.executable, "-m", "bench", *_without(sys.argv[1:], "--beside", "--pairs")]
     try:
         click.echo(json.dumps(alternating(own, command, pairs, say)))
@@ -196,7 +198,7 @@ async def _measure_all(options: Options, shapes: Sequence[str]) -> dict[str, Res
 
 
 async def _measure(options: Options, shape: str) -> Result:
-    """Run the phases that are wanted with the functions in processes of this shape."""
+    """Run the chosen phases with the functions in processes of this shape."""
     settings = {"LOCAL_FUNCTION_PROCESSES": shape, **options.settings}
     result: Result = {}
     if {"throughput", "latency"} & set(options.phases):
@@ -236,7 +238,7 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
 
 
 def _why_not_valid(result: Result) -> Iterator[str]:
-    """Yield why a throughput says nothing about the system."""
+    """Yield the reasons why a throughput says nothing about the system."""
     others = result["cores"]["others_on_machine"]
     if others > BUSY_CORES:
         yield f"the machine was busy (others took {others} cores)"
@@ -254,13 +256,13 @@ async def _warm(options: Options, settings: Mapping[str, str]) -> AsyncIterator[
 
 
 def _counts_text(result: Result, prefix: str) -> str:
-    """Return what an order took: the figures whose names begin so."""
+    """Describe what an order took, by the figures with this prefix."""
     counts = counts_of(result, prefix).items()
     return "\n".join(f"  {number(count):>7} {what}" for what, count in counts)
 
 
 def _cost_text(order_usd: Mapping[str, float]) -> str:
-    """Return the cost of an order in words."""
+    """Describe the cost of an order."""
     least, most = (dollars * 1_000_000 for dollars in order_usd.values())
     return f"a million such orders cost ${least:,.0f} to ${most:,.0f} by the prices of {LIST['published']}"
 
@@ -273,7 +275,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def say(text: str) -> None:
-    """Tell a person how far it is."""
+    """Report the progress to a person."""
     click.echo(text, file=sys.stderr)
 
 

@@ -1,6 +1,6 @@
-"""Two programs that print a JSON line of figures, in turns: what one has, as a ratio of the other's.
+"""Runs two programs alternately that print figures as a JSON line, and compares them as ratios.
 
-Machines are noisy, and get slower and faster: only runs beside each other can be compared.
+Machines are noisy, and their speed varies, so only runs beside each other can be compared.
 """
 
 import json
@@ -14,16 +14,16 @@ from bench.phases import Result
 
 
 class NoFiguresError(Exception):
-    """A program has failed, or has printed no JSON object as its last line."""
+    """A program has failed, or its last line is not a JSON object."""
 
 
 def alternating(
     own: Sequence[str], other: str, pairs: int, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run both programs so many times, and the first of each pair is another one each time.
+    """Run both programs this many times, alternating which one comes first.
 
-    `other` is a command of a shell. Returns by figure the ratio of own to other: the median of the
-    pairs, the least and the greatest; and the medians of both. Raises `NoFiguresError`.
+    `other` is a shell command. Returns the ratio of own to other for each figure: the median of the pairs, the least
+    and the greatest. Also returns the medians of both. Raises `NoFiguresError`.
     """
     commands = {"own": own, "other": ["sh", "-c", other]}
     found: dict[str, list[Mapping[str, float]]] = {name: [] for name in commands}
@@ -54,7 +54,7 @@ def _figures(command: Sequence[str]) -> Result:
 
 
 def _numbers(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield each number, with the names of the objects in which it stands."""
+    """Yield each number, with the names of its enclosing objects."""
     for name, value in figures.items():
         if isinstance(value, Mapping):
             yield from _numbers(value, f"{prefix}{name}.")

@@ -1,4 +1,4 @@
-"""Notes which functions of the product a host calls, from a moment on that the driver sets."""
+"""Records which functions of the product a host calls, from a moment that the driver sets."""
 
 import sys
 import threading
@@ -8,18 +8,18 @@ from types import CodeType, FrameType
 
 ROOT = Path(__file__).parents[2]
 APART = ("tools", "tests", ".venv")
-"""The embedded platform, and what measures."""
+"""Folders of the embedded platform and of the measuring code."""
 PARTS_OF_FUNCTIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<module>")
 SUFFIX, BEGIN = ".calls", "begin"
 SWITCH = "BENCH_CALLS"
-"""The variable that lets a host note its calls."""
+"""The variable that lets a host record its calls."""
 
 Called = tuple[str, str]
-"""A module's path from the root of the repository, and the qualified name of a function in it."""
+"""A module's path in the repository, and the qualified name of a function in it."""
 
 
 class Calls:
-    """Watches this process: a line for each function, when it is called for the first time after the beginning."""
+    """Watches this process. Each function gets a line when it is first called after the beginning."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class Calls:
             self._note(frame.f_code)
 
     def _name(self, code: CodeType) -> str | None:
-        """Return the line for a function of the product; None for any other, and once it is noted."""
+        """Return the line for a function of the product. None for any other function, and for a repeat."""
         if code not in self._known:
             self._known[code] = _line(code)
         return self._known[code]
@@ -60,7 +60,7 @@ def _line(code: CodeType) -> str | None:
 
 
 def begin(folder: Path) -> None:
-    """Let every host note what it calls from now on."""
+    """Let every host record its calls from now on."""
     (folder / BEGIN).touch()
 
 

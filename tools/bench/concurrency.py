@@ -1,8 +1,8 @@
-"""How many HTTP calls an instance may take at a time: `make concurrency`.
+"""Measures how many concurrent HTTP calls an instance can take: `make concurrency`.
 
-One process of the app, with its embedded host, stands on one core, as an instance of 2 GB does on
-Azure; what stands for Azure, and who calls, have the others. So many calls as are tried are under
-way at every moment. It prints one JSON line for each number.
+One process of the app with its embedded host runs on one core, like an instance of 2 GB on Azure. The stand-ins for
+Azure and the callers use the other cores. The tried number of calls is in progress at every moment. The command
+prints one JSON line for each number.
 """
 
 import asyncio
@@ -25,9 +25,12 @@ from development.stack import AppStack, AppStackConfig
 
 TRIED = (1, 2, 4, 8, 16, 32, 64, 128)
 LONGEST_MS = 500
-"""How long a call may wait for all others of its instance: a page that asks for several things still feels quick."""
+"""The longest time that a call may wait for all others of its instance.
+
+With it, a page that makes several calls still feels quick.
+"""
 SLOWER = 2
-"""How much slower a core of Azure's is taken to be than the one that was measured; nobody measured that."""
+"""The assumed factor by which a core of Azure is slower than the measured one. It was not measured."""
 PURCHASE: Mapping[str, Any] = {
     "customer": CONTENT["customer"],
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -38,13 +41,13 @@ CALLS: Sequence[tuple[str, str, Mapping[str, Any] | None]] = (
     ("GET", "/api/orders/{order}", None),
     ("GET", "/api/operator/overview", None),
 )
-"""What customers and operators ask for, in equal parts: no I/O, a queue, a read of rows, several reads."""
+"""The calls of customers and operators, in equal parts: no I/O, a queue, a read of rows, several reads."""
 
 
 def chosen(lines: Sequence[Mapping[str, Any]]) -> int:
-    """Return the largest number that one core has done in time, should all calls come at the same moment.
+    """Return the largest number of calls that one core can finish in time if all arrive at the same moment.
 
-    It goes by what calls took of the core, which is the same whoever else uses the machine.
+    It is computed from the CPU time of the calls, which does not depend on other users of the machine.
     """
     return max(int(line["at_once"]) for line in lines if _wait_ms(line) <= LONGEST_MS)
 
@@ -54,7 +57,7 @@ def _wait_ms(line: Mapping[str, Any]) -> float:
 
 
 async def measure(stack: AppStack, at_once: int, seconds: float) -> Mapping[str, Any]:
-    """Keep so many calls under way; return the rate, the times, and what a call takes of the core."""
+    """Keep this many calls in progress. Return the rate, the times, and the CPU time of a call."""
     taken: list[float] = []
     headers = {"x-functions-key": stack.operator_key}
     connector = aiohttp.TCPConnector(limit=0)
@@ -86,7 +89,7 @@ async def _place(http: aiohttp.ClientSession) -> str:
 
 
 async def _call(http: aiohttp.ClientSession, number: int, order: str) -> float:
-    """Make the call whose turn it is; return its seconds."""
+    """Make the next call. Return its seconds."""
     method, path, body = CALLS[number % len(CALLS)]
     began = time.monotonic()
     async with http.request(method, path.format(order=order), json=body) as answer:
@@ -96,7 +99,7 @@ async def _call(http: aiohttp.ClientSession, number: int, order: str) -> float:
 
 
 def pin(stack: AppStack) -> None:
-    """Give the host and its worker the first core, and everybody else of this stack the others."""
+    """Give the host and its worker the first core, and all other processes of this stack the others."""
     host = psutil.Process(stack.hosts[0].pid)
     for process in (host, *host.children(recursive=True)):
         process.cpu_affinity([0])

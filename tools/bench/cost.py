@@ -1,45 +1,52 @@
-"""What an order may cost: tests hold the running system and the figures of the documents to it."""
+"""The expected cost of an order. Tests compare the running system and the documents with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
 IDLE_WRITES_PER_SECOND = 3
-"""For each agent, its row, which takes the place of the one before; and every other second that of a sweep."""
+"""Writes without orders, for each agent: its health row, and every other second that of a sweep."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cost:
-    """What an order of so many steps costs, if nothing fails and no other order shares its requests."""
+    """The cost of an order with this many steps, if nothing fails and no other order shares its requests."""
 
     steps: int
     process_per_function: bool
     pairs: int = 0
-    """Pairs of steps that run at the same time. The others run one after the other."""
+    """Pairs of steps that run at the same time. The others run in sequence."""
 
     @property
     def transactions(self) -> int:
-        """Submitted, claimed, and one for each reply."""
+        """The transactions of an order: submitted, claimed, and one for each reply."""
         return 2 + self.steps
 
     @property
     def entities(self) -> int:
-        """Order, state, history, work index; state, history and two of the work index each time; at the end one, and one lists it."""
+        """The entities that an order writes.
+
+        At the submission: order, state, history, work index. Each time: state, history and two of the work index. At
+        the end: one of the work index, and one that lists the order.
+        """
         # The first reply of a pair moves one row of the work index: the other step still runs.
         return 4 + 4 * self.steps + 4 - self.pairs
 
     @property
     def messages(self) -> int:
-        """Wake-up, requests, replies."""
+        """The messages of an order: wake-up, requests, replies."""
         return 1 + 2 * self.steps
 
     @property
     def reads(self) -> int:
-        """A process loads no order that it wrote last: with one for each function, claims and replies load."""
+        """The loads of an order. A process does not load an order that it wrote last.
+
+        With a process for each function, claims and replies load.
+        """
         return 1 + self.steps if self.process_per_function else 0
 
     def limits(self, orders: int, seconds: float) -> Mapping[str, tuple[float, float]]:
-        """Return the least and the most of each count for so many orders in so many seconds."""
+        """Return the least and the most of each count for this many orders in this many seconds."""
         idle = ceil(IDLE_WRITES_PER_SECOND * self.steps * seconds)
         # The replies of a pair may meet. Then the later write meets a conflict, loads, and writes again.
         met = self.pairs * orders

@@ -1,4 +1,4 @@
-"""What an order took, as `make bench` counted it: the lines in measured/."""
+"""What an order took, as counted by `make bench`, from the lines in measured/."""
 
 # ruff: noqa: RUF001 - a dash begins what is a part of the requests
 
@@ -10,10 +10,10 @@ from typing import Any
 
 MEASURED = Path(__file__).parent / "measured"
 VARIANTS = {"1-step": "1 step", "3-step": "3 steps", "shop": "shop"}
-"""What was measured, by the name of the file, with its name in the table."""
+"""The measured variants by file name, with their names in the table."""
 SHAPES = ("one", "each")
 RATE, SECONDS = 4, 30
-"""Orders a second, and for how long."""
+"""The orders per second, and the seconds."""
 
 COUNTS = {
     "requests to tables": "table_transactions",
@@ -40,19 +40,19 @@ def measured(variant: str, shape: str) -> Mapping[str, Any]:
 
 
 def counts_of(figures: Mapping[str, Any], prefix: str = "latency_") -> Mapping[str, float]:
-    """Return what the table has of the figures whose names begin so."""
+    """Return the counts of the table from the figures with this prefix."""
     others = figures[f"{prefix}table_agenda_queries"] - figures[f"{prefix}table_look_queries"]
     counts = {**figures, f"{prefix}other_queries": others}
     return {what: counts[f"{prefix}{name}"] for what, name in COUNTS.items()}
 
 
 def columns() -> Sequence[tuple[str, str]]:
-    """Return variant and shape of each column."""
+    """Return the variant and the shape of each column."""
     return list(product(VARIANTS, SHAPES))
 
 
 def count_rows() -> Sequence[str]:
-    """Return the head of the table and a row for each count."""
+    """Return the head of the table, and a row for each count."""
     all_columns = [counts_of(measured(*column)) for column in columns()]
     titles = [f"{VARIANTS[variant]}, {shape}" for variant, shape in columns()]
     rows = [row(what, (number(counts[what]) for counts in all_columns)) for what in COUNTS]
@@ -60,10 +60,9 @@ def count_rows() -> Sequence[str]:
 
 
 def row(what: str, cells: Iterable[str]) -> str:
-    """Return a row of a table."""
     return f"| {what} | {' | '.join(cells)} |"
 
 
 def number(count: float) -> str:
-    """Return a count with one decimal at most."""
+    """Return a count with at most one decimal."""
     return f"{abs(round(count, 1)):,.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""What a host and its workers have done, in files that outlive it: counts, and the orders that it processed."""
+"""What a host and its workers have done, in files that outlive them: counts, and the processed orders."""
 
 import mmap
 import os
@@ -36,7 +36,7 @@ MARKS = "processed"
 
 
 class Counters:
-    """Writes counts into a mapped file of this process: no call into the system, and safe from SIGKILL."""
+    """Writes counts to a mapped file of this process. It makes no system call, and survives SIGKILL."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -47,7 +47,7 @@ class Counters:
         )  # two processes that share one would lose counts
 
     def add(self, name: str, amount: int = 1) -> None:
-        """Count something; raises KeyError for a name that is none of `NAMES`."""
+        """Add to a count. Raises KeyError for a name that is not in `NAMES`."""
         self._slots[self._place[name]] += amount
 
     def _open(self) -> None:
@@ -57,7 +57,7 @@ class Counters:
 
 
 def totals(folder: Path) -> Counter[str]:
-    """Return what all hosts have counted until now."""
+    """Return the counts of all hosts so far."""
     total: Counter[str] = Counter()
     for path in folder.glob(f"*{SUFFIX}"):
         total.update(dict(zip(NAMES, memoryview(path.read_bytes()).cast("Q"), strict=True)))
@@ -65,7 +65,7 @@ def totals(folder: Path) -> Counter[str]:
 
 
 class Marks:
-    """Appends each order once its `Processed` is durable."""
+    """Appends each order when its `Processed` is durable."""
 
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / MARKS, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -1,4 +1,4 @@
-"""The driver: submits orders to a running stack, and finds out what became of them."""
+"""The driver: submits orders to a running stack, and reads their results."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from functions_alone.process import Process
 
 SUBMITTERS = 8
 QUIET_SECONDS = 2.0
-"""After this long without progress the state rows are asked: a kill may have come between a commit and its mark."""
+"""After this long without progress the state rows are read, because a kill may come between a commit and its mark."""
 LOOK_SECONDS = 0.05
 
 APP = Path(__file__).parent / "app"
@@ -48,7 +48,7 @@ class Final:
 
 
 class Driver:
-    """One run of a stack, and the orders that it is given."""
+    """A run of a stack with its orders."""
 
     def __init__(self, stack: AppStack, folder: Path, workflow: str) -> None:
         settings = Settings.model_validate(stack.app_environment())
@@ -67,11 +67,10 @@ class Driver:
         await self._connections.close()
 
     def new_orders(self, count: int) -> list[str]:
-        """Return fresh order ids."""
         return [self._new_id() for _ in range(count)]
 
     async def submit(self, order_id: str, workflow: str | None = None) -> None:
-        """Put one order on the queue, as the shop does; of the driver's own workflow unless another is named."""
+        """Put an order on the queue, like the shop. The default workflow is the driver's own."""
         message = Submission(
             schema_version=1,
             order_id=order_id,
@@ -82,7 +81,7 @@ class Driver:
         await self._submissions.put(message.to_json())
 
     async def submit_all(self, order_ids: Sequence[str]) -> None:
-        """Submit as fast as a few concurrent submitters can."""
+        """Submit orders as fast as a few concurrent submitters can."""
         rest = iter(order_ids)
 
         async def submitter() -> None:
@@ -94,7 +93,10 @@ class Driver:
     async def wait_for(
         self, order_ids: Iterable[str], count: int, seconds: float
     ) -> Mapping[str, float]:
-        """Wait until so many of the orders are processed, or the time is up; return when each was, in Unix seconds."""
+        """Wait until this many of the orders are processed, or the time is up.
+
+        Returns when each was processed, in Unix seconds.
+        """
         wanted, deadline = set(order_ids), time.monotonic() + seconds
         done: dict[str, float] = {}
         known, last_progress = -1, time.monotonic()
@@ -119,7 +121,7 @@ class Driver:
         return {order_id: at for order_id, at in marked(self.folder).items() if order_id in wanted}
 
     async def final_states(self, order_ids: Iterable[str]) -> dict[str, Final]:
-        """Return the state rows: one range for each bucket, from the first to the last of the orders."""
+        """Return the state rows, read as one range for each bucket from the first to the last of the orders."""
         by_bucket: dict[str, set[str]] = defaultdict(set)
         for order_id in order_ids:
             by_bucket[bucket_of(order_id)].add(order_id)
@@ -158,14 +160,14 @@ def _final(row: Mapping[str, Any]) -> Final:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemoteLedger:
-    """Calls since the stack began, and effects as idempotency key and Unix seconds."""
+    """The calls since the start of the stack, and the effects with idempotency key and Unix seconds."""
 
     calls: int
     effects: list[tuple[str, float]]
 
     @property
     def keys(self) -> set[str]:
-        """Different idempotency keys for which something happened."""
+        """The idempotency keys with an effect."""
         return {key for key, _ in self.effects}
 
 
@@ -181,7 +183,7 @@ class WatchedStack(AppStack):
 async def running(
     folder: Path, hosts: int, workflow: str, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[Driver]:
-    """Start a stack of its own whose hosts are watched; `folder` must be empty."""
+    """Start a new stack with watched hosts. `folder` must be empty."""
     watched = {"BENCH_FOLDER": str(folder), **(settings or {})}
     config = AppStackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched, app=APP)
     async with WatchedStack(config) as stack:

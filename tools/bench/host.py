@@ -1,4 +1,4 @@
-"""The embedded host as the benchmark runs it: watched from before its worker is forked, and so are the workers."""
+"""The embedded host of the benchmark. It and its workers are watched from before the worker is forked."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the figures of the benchmark mean."""
+"""The meaning of the benchmark's figures."""
 
 LEGEND = {
     "peer, variant, store, hosts": "what was measured: which system, steps of an order, store, processes",

@@ -1,4 +1,4 @@
-"""The three measurements, each on a stack of its own."""
+"""The three measurements, each on its own stack."""
 
 import asyncio
 import time
@@ -14,18 +14,18 @@ Result = dict[str, Any]
 WARM_UP_ORDERS = 50
 KILL_AT = 0.3
 PAUSE_SECONDS = 0.5
-"""Between the kill and the new host."""
+"""The pause between the kill and the new host."""
 
 
 async def warm_up(driver: Driver) -> None:
-    """Let every connection be opened and every queue be used once: what is measured is a system that runs."""
+    """Let every connection open and every queue be used once, so that a running system is measured."""
     order_ids = driver.new_orders(WARM_UP_ORDERS)
     await driver.submit_all(order_ids)
     await driver.wait_for(order_ids, len(order_ids), 30)
 
 
 async def throughput(driver: Driver, orders: int, most_seconds: float) -> Result:
-    """Submit all as fast as possible while the host works: from the first submit to the last `Processed`."""
+    """Submit all orders as fast as possible. Measures from the first submission to the last `Processed`."""
     order_ids = driver.new_orders(orders)
     counts, used, began = totals(driver.folder), usage(driver.stack), time.time()
     submitting = asyncio.create_task(driver.submit_all(order_ids))
@@ -52,7 +52,7 @@ async def throughput(driver: Driver, orders: int, most_seconds: float) -> Result
 
 
 def per_order(counted: Mapping[str, int], orders: int, submitted: int) -> Result:
-    """Return the operations for each order; the driver's own submissions count as the shop's."""
+    """Return the operations for each order. The driver's submissions count as the shop's."""
     summed = {
         "table_transactions": sum(
             counted[name]
@@ -91,7 +91,7 @@ def per_order(counted: Mapping[str, int], orders: int, submitted: int) -> Result
 
 
 async def latency(driver: Driver, rate: float, seconds: float) -> Result:
-    """Submit at a fixed rate, whatever happens: each clock runs from when its order was due to its `Processed`."""
+    """Submit at a fixed rate. Measures each order from the time when it was due to its `Processed`."""
     order_ids = driver.new_orders(round(rate * seconds))
     start = time.time() + 0.2
     due = {order_id: start + number / rate for number, order_id in enumerate(order_ids)}
@@ -121,7 +121,7 @@ async def latency(driver: Driver, rate: float, seconds: float) -> Result:
 
 
 async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
-    """Kill one host (SIGKILL) once 30 % are processed, start a new one, and look what became of every order."""
+    """Kill a host with SIGKILL when 30 % are processed, start a new one, and check every order."""
     order_ids = driver.new_orders(orders)
     calls_before = (await driver.remote_ledger(order_ids)).calls
     submitting = asyncio.create_task(driver.submit_all(order_ids))
@@ -166,7 +166,7 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
 
 
 def percentile(seconds: Sequence[float], share: float) -> float | None:
-    """Return the percentile in milliseconds; None of no values."""
+    """Return the percentile in milliseconds. None if there are no values."""
     ordered = sorted(seconds)
     return (
         round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000, 1)
@@ -180,6 +180,6 @@ def _processed(final: Mapping[str, Final]) -> int:
 
 
 def _states(final: Sequence[Final], orders: int) -> dict[str, int]:
-    """Count the orders by state; one without a state row was never recorded."""
+    """Count the orders by state. An order without a state row was never recorded."""
     names = [order.state for order in final] + ["NotRecorded"] * (orders - len(final))
     return {name: names.count(name) for name in sorted(set(names))}

@@ -1,9 +1,9 @@
 """Compares the admission policies in virtual time: `python -m bench.policies`.
 
-Scheduler, agent and supervisor are the shipped ones, on ports in memory. Only the service is
-simulated: it works on so many calls at a time, each call takes so long, and further calls wait in
-front of it. Two hundred orders of one step are submitted at the same moment. The table says when
-the last of them had ended, how many attempts they took, and how many failures were charged.
+Scheduler, agent and supervisor are the shipped ones, on ports in memory. Only the service is simulated: it works on a
+number of calls at a time, each call takes a fixed time, and further calls wait. Two hundred orders with one step are
+submitted at the same moment. The table shows when the last of them had ended, how many attempts they took, and how
+many failures were counted.
 """
 
 import asyncio
@@ -40,31 +40,31 @@ class Sale(Model):
 
 
 class Bank(Agent):
-    """The one agent."""
+    """The only agent."""
 
     charge = Operation(Sale)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What happens at the service; times in seconds since the orders were submitted."""
+    """The behaviour of the service. Times are in seconds since the orders were submitted."""
 
     name: str
     declared: int = 20
-    """Concurrent calls that the service is declared to take."""
+    """The declared number of concurrent calls."""
     at_a_time: int = 20
-    """Concurrent calls that it does take."""
+    """The real number of concurrent calls."""
     takes: float = 0.5
     slower_from: float = float("inf")
-    """When its calls begin to take four times as long."""
+    """When calls begin to take four times as long."""
     timeout: float = 60
     """How long an attempt may take."""
     away_from: float = 0
     away_until: float = 0
     hangs: bool = False
-    """Whether it never answers while it is away, instead of answering 503."""
+    """Whether the service hangs while it is down, instead of answering 503."""
     dead_until: float = 0
-    """Until when no agent takes requests from the queue."""
+    """No agent takes requests from the queue until this time."""
     processes: int = 1
 
 
@@ -93,14 +93,13 @@ POLICIES: tuple[AdmissionPolicy, ...] = (FixedLimit(), AdaptiveLimit())
 
 
 class Service:
-    """`RemoteService`: so many calls at a time; the others wait in front of it."""
+    """`RemoteService` with a number of calls at a time. The others wait."""
 
     def __init__(self, scenario: Scenario, clock: Clock) -> None:
         self._scenario, self._clock = scenario, clock
         self._places = asyncio.Semaphore(scenario.at_a_time)
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`."""
         del request
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -124,7 +123,7 @@ class Service:
 
 
 class Processes(AppWorld):
-    """Processes of the app that share the stores, and take messages in turn."""
+    """Processes of the app that share the stores and take messages alternately."""
 
     def __init__(self, scenario: Scenario, policy: AdmissionPolicy) -> None:
         self._scenario, self._policy = scenario, policy
@@ -176,17 +175,17 @@ def business(scenario: Scenario) -> Application:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What became of the orders."""
+    """The results for the orders."""
 
     seconds: float
     """When the last order had ended, or `LONGEST`."""
     attempts: int
     failures: int
-    """How many attempts were charged as failures."""
+    """How many attempts counted as failures."""
 
 
 def measure(scenario: Scenario, policy: AdmissionPolicy, count: int = ORDERS) -> Measured:
-    """Let the orders go through the scenario under one policy."""
+    """Run the orders through the scenario with one policy."""
     world = Processes(scenario, policy)
     order_ids = [f"b{number % 8:02d}-{number:026d}" for number in range(count)]
     for order_id in order_ids:
@@ -222,7 +221,6 @@ def _submission(order_id: str, now: datetime) -> bytes:
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Print the table."""
     for scenario in SCENARIOS:
         for policy in POLICIES:
             row = measure(scenario, policy)

@@ -24,44 +24,44 @@ LIST: Mapping[str, Any] = json.loads((HERE / "prices.json").read_text())
 PRICES: Mapping[str, Mapping[str, Any]] = LIST["prices"]
 PRICING = "https://azure.microsoft.com/pricing/details/"
 COUNTED_AT_A_RATE = "latency_", "latency_client_cpu_ms"
-"""How figures of orders at a fixed rate begin, and the name of their CPU."""
+"""The prefix of the figures of orders at a fixed rate, and the name of their CPU time."""
 BEGIN, END = "<!-- begin: make prices ARGS=--write, {} -->\n", "<!-- end: {} -->\n"
 
 HOURS = 730
-"""Of a month, as Azure counts."""
+"""The hours of a month, as Azure counts."""
 SECONDS = HOURS * 3600
 MINUTES = SECONDS / 60
 DAYS = HOURS / 24
 MILLION = 1_000_000
 ALL_USED = float("inf")
-"""Of what is free, if the idle month uses it all."""
+"""Stands for an idle month that uses up a free quota."""
 PEEK_SECONDS = 10
-"""How often the platform looks whether a queue has a message (Azure/azure-functions-host, issue 2679)."""
+"""How often the platform checks whether a queue has a message (Azure/azure-functions-host, issue 2679)."""
 LEAST_SECONDS = 1
-"""What is billed at least of an instance that works on something."""
+"""The least time of a working instance that is billed."""
 RUN_KB, LINE_KB, ACCESS_KB = 2, 0.5, 1
-"""The log of a run, of a line, and of one request to the tables: estimates."""
+"""Estimated log sizes of a run, a line, and a request to the tables."""
 LINES_OF_ORDER, LINES_OF_RUN = 9, 2
 STATUS_REQUESTS = 5
-"""How often a customer's page asks for an order."""
+"""How often a customer's page reads an order."""
 STORED_KB = 7
-"""What an order leaves in the tables."""
+"""The size that an order leaves in the tables."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deployed:
-    """What is deployed by default; a test compares it with the templates and the app."""
+    """The default deployment. A test compares it with the templates and the app."""
 
     memory_gb: float = 2
     buckets: int = 8
     sweeps: int = 4
-    """A minute, as are the others."""
+    """Runs per minute, as are the others."""
     relays: int = 2
     polls: int = 2
     watches: int = 1
     notifies: int = 2
     locks: int = 6
-    """Timers, each under a lock of the host's own."""
+    """The timers, each with its own lock of the host."""
     lock_seconds: float = 15
     bus_triggers: int = 10
     queue_triggers: int = 4
@@ -72,12 +72,12 @@ class Deployed:
 
     @property
     def timers(self) -> int:
-        """Runs of timers a minute."""
+        """The timer runs per minute."""
         return self.sweeps + self.relays + self.polls + self.watches + self.notifies
 
     @property
     def requests_of_run(self) -> Mapping[str, int]:
-        """Requests to tables of a run of each timer that finds nothing to do; a test counts them."""
+        """The requests to tables of a run of each timer that finds nothing to do. A test counts them."""
         return {
             "sweeps": 2 * self.buckets + 1,
             "relays": self.buckets,
@@ -88,38 +88,38 @@ class Deployed:
 
     @property
     def requests(self) -> int:
-        """Requests to tables a minute."""
+        """The requests to tables per minute."""
         return sum(getattr(self, timer) * each for timer, each in self.requests_of_run.items())
 
 
 @dataclass(frozen=True, slots=True)
 class BillLine:
-    """One line of the bill: how many units of which price."""
+    """A line of the bill: the number of units and their price."""
 
     what: str
     usage: str
     price: str
     units: float
     used: float = 0
-    """Units that the month has used before, of those that are free."""
+    """The free units that the month has already used."""
 
     @property
     def dollars(self) -> float:
-        """What it costs beyond what is free."""
+        """The cost beyond the free quota."""
         price = PRICES[self.price]
         free = max(0, price.get("free", 0) - self.used)
         return float(max(0, self.units - free) * price["price"] / price["per"])
 
     @property
     def cells(self) -> Sequence[str]:
-        """What it is, how much of it, its price, and the cost."""
+        """The item, the amount, its price, and the cost."""
         price = PRICES[self.price]
         unit = f"${_plain(price['price'])} / {price['unit']}"
         return [self.what, self.usage, unit, _dollars(self.dollars)]
 
     @property
     def day(self) -> Sequence[str]:
-        """How many units a day has, and what they cost."""
+        """The units of a day, and their cost."""
         units, is_rule = self.units / DAYS, PRICES[self.price]["unit"] == "rule"
         many = f"{units:,.0f}" if units >= 10 else f"{units:.2f}"
         return ["" if is_rule else many, _dollars(self.dollars / DAYS)]
@@ -138,12 +138,12 @@ def _millions(count: float) -> str:
 
 
 def idle(deployed: Deployed) -> Sequence[BillLine]:
-    """Return what a month without orders costs."""
+    """Return the cost of a month without orders."""
     return [*_namespace(deployed), *_timers(deployed), *_alerts(deployed), _idle_log(deployed)]
 
 
 def _namespace(deployed: Deployed) -> Sequence[BillLine]:
-    """Return the base charge, and what the platform asks to find out whether to start an instance."""
+    """Return the base charge, and the cost of the platform's checks whether to start an instance."""
     bus, queues = deployed.bus_triggers, deployed.queue_triggers
     peeks = SECONDS / PEEK_SECONDS
     at_bus = (
@@ -181,7 +181,7 @@ def _timers(deployed: Deployed) -> Sequence[BillLine]:
 
 
 def _locks(deployed: Deployed) -> BillLine:
-    """Return what it costs to keep the timers' locks, each of which is renewed at half its time."""
+    """Return the cost of the timers' locks, each of which is renewed at half its time."""
     pause = deployed.lock_seconds / 2
     renewals = deployed.locks * SECONDS / pause
     counted = f"{deployed.locks}, each renewed every {pause:g} s: {_millions(renewals)}"
@@ -210,7 +210,7 @@ def _idle_log(deployed: Deployed) -> BillLine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OrderUsage:
-    """What an order takes; counts of the bench, in a process for each function as on Azure."""
+    """The usage of an order, counted by the benchmark in a process for each function, as on Azure."""
 
     bus_messages: float
     bus_received: float
@@ -221,22 +221,22 @@ class OrderUsage:
 
     @property
     def http_calls(self) -> float:
-        """To place it, and to follow it."""
+        """The calls that place and follow an order."""
         return 1 + STATUS_REQUESTS
 
     @property
     def bus_operations(self) -> float:
-        """Sent, received, settled."""
+        """The operations: sent, received, settled."""
         return self.bus_messages + self.bus_received + self.bus_settled
 
     @property
     def executions(self) -> float:
-        """One for each message, though several may come to one; and one for each HTTP call."""
+        """One for each message, although several may share one, and one for each HTTP call."""
         return 1 + self.bus_received + self.http_calls
 
     @classmethod
     def of(cls, counted: Mapping[str, Any], prefix: str, cpu: str) -> "OrderUsage":
-        """Read it from the results of the bench, whose names begin so."""
+        """Read the usage from the results of the benchmark with this prefix."""
         return cls(
             bus_messages=counted[f"{prefix}service_bus_messages"],
             bus_received=counted[f"{prefix}service_bus_received"],
@@ -248,7 +248,7 @@ class OrderUsage:
 
 
 def _http_cpu_ms() -> float:
-    """Return what a call takes of a core where as many are under way as an instance gets."""
+    """Return the CPU time of a call at the concurrency of an instance."""
     text = (HERE / "measured/concurrency/one-core.jsonl").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
     at_once = chosen(lines)
@@ -256,7 +256,7 @@ def _http_cpu_ms() -> float:
 
 
 def orders(order: OrderUsage, deployed: Deployed) -> Sequence[BillLine]:
-    """Return what a million orders of a month cost on top of it, besides computing."""
+    """Return the additional cost of a million orders in a month, without computing."""
     bus, rows = order.bus_operations * MILLION, order.table_transactions * MILLION
     peeked = deployed.bus_triggers * SECONDS / PEEK_SECONDS
     runs, access = order.executions * MILLION, rows * ACCESS_KB / MILLION
@@ -283,7 +283,7 @@ def orders(order: OrderUsage, deployed: Deployed) -> Sequence[BillLine]:
 
 
 def at_once(order: OrderUsage, deployed: Deployed) -> BillLine:
-    """Return what computing costs if many share an instance at a time."""
+    """Return the cost of computing if many executions share an instance."""
     cpu_ms = order.cpu_ms + order.http_calls * order.http_cpu_ms
     seconds = cpu_ms * MILLION / 1000
     usage = f"{cpu_ms:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
@@ -292,7 +292,7 @@ def at_once(order: OrderUsage, deployed: Deployed) -> BillLine:
 
 
 def one_by_one(order: OrderUsage, deployed: Deployed) -> BillLine:
-    """Return what computing costs instead if no two executions ever share an instance."""
+    """Return the cost of computing if no two executions ever share an instance."""
     runs = order.executions * MILLION
     usage = f"or {_millions(runs)} × {LEAST_SECONDS} s × {deployed.memory_gb:g} GB"
     units = runs * LEAST_SECONDS * deployed.memory_gb
@@ -300,9 +300,9 @@ def one_by_one(order: OrderUsage, deployed: Deployed) -> BillLine:
 
 
 def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[str, float]:
-    """Return what an order costs beyond the idle month, by counts of the bench whose names begin so.
+    """Return the cost of an order beyond the idle month, from the benchmark's counts with this prefix.
 
-    In dollars: if many share an instance at a time, and if no two do.
+    In dollars, both if many executions share an instance and if no two do.
     """
     order, deployed = OrderUsage.of(counted, prefix, cpu), Deployed()
     besides = sum(line.dollars for line in orders(order, deployed))
@@ -355,7 +355,7 @@ def _idle(lines: Sequence[BillLine]) -> Sequence[str]:
 
 
 def _orders(deployed: Deployed) -> Sequence[str]:
-    """Return what a million orders of the shop cost on Azure, where each function has processes of its own."""
+    """Return the cost of a million orders of the shop on Azure, where each function has its own processes."""
     order = OrderUsage.of(measured("shop", "each"), *COUNTED_AT_A_RATE)
     lines = orders(order, deployed)
     computing = [at_once(order, deployed), one_by_one(order, deployed)]
@@ -370,7 +370,6 @@ def _orders(deployed: Deployed) -> Sequence[str]:
 
 
 def _prices() -> Sequence[str]:
-    """Return the list of prices."""
     return [
         f"{LIST['region']}, {LIST['currency']}, as published in {published()}:",
         "",
@@ -387,12 +386,12 @@ def _price(price: Mapping[str, Any]) -> str:
 
 
 def published() -> str:
-    """Return the month of the list in words."""
+    """Return the month of the price list in words."""
     return f"{datetime.strptime(LIST['published'], '%Y-%m'):%B %Y}"  # noqa: DTZ007 - a month has no zone
 
 
 def written(text: str) -> str:
-    """Return the page with these tables; raises `ValueError` if it has no place for one."""
+    """Return the page with these tables. Raises `ValueError` if it has no place for one."""
     for name, table in tables().items():
         begin, end = BEGIN.format(name), END.format(name)
         start, stop = text.index(begin) + len(begin), text.index(end)
@@ -405,7 +404,6 @@ def written(text: str) -> str:
     "--write", "to_be_written", is_flag=True, help="Put the tables into docs/operations/cost.md."
 )
 def main(*, to_be_written: bool) -> None:
-    """Print the tables, or write them."""
     if to_be_written:
         PAGE.write_text(written(PAGE.read_text()))
         return

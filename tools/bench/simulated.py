@@ -1,4 +1,4 @@
-"""What the simulation is made of: its settings, orders as they are recorded, processes, and Azure's limits."""
+"""The parts of the simulation: its settings, recorded orders, processes, and Azure's limits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from scheduler.admission import admission
 
 REFRESH_INTERVAL = admission.REFRESH_INTERVAL.total_seconds()
-"""Between two looks of a process."""
+"""The time between two refreshes of a process."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,22 +25,22 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setup:
-    """What is simulated; times in seconds."""
+    """The simulated system. Times are in seconds."""
 
     workflow: WorkflowDefinition
     rate: float
-    """Orders per second."""
+    """The orders per second."""
     seconds: float = 10.0
-    """How long orders come."""
+    """How long orders are submitted."""
     process_per_function: bool = False
-    """Whether each function has processes of its own."""
+    """Whether each function has its own processes."""
     instances: int = 1
-    """Processes of each function, or of all together."""
+    """The processes of each function, or of all together."""
     buckets: int = 8
     hop: float = 0.005
-    """How long a request to a table and the way of a message take, each, on average."""
+    """The average time of a request to a table, and of the delivery of a message."""
     call: float = 0.005
-    """How long a call of a service takes on average."""
+    """The average time of a call to a service."""
     poll: float = 2.0
     sweep: float = 2.0
     relay: float = 2.0
@@ -50,20 +50,19 @@ class Setup:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimulatedOrder:
-    """An order as it is recorded."""
+    """A recorded order."""
 
     version: int = 1
     done: frozenset[str] = frozenset()
     running: Mapping[str, int] = field(default_factory=dict)
-    """By step, the version with which it began, which stands for its complete-by time."""
+    """The version with which each running step started, which stands for its complete-by time."""
 
     def work_items(self, workflow: WorkflowDefinition) -> set[str]:
-        """Return the keys of what is owed."""
+        """Return the keys of the order's work items."""
         pending = {f"pending {step.capability}" for step in self.startable(workflow)}
         return pending | {f"running {began}" for began in sorted(self.running.values())[:1]}
 
     def startable(self, workflow: WorkflowDefinition) -> list[StepDefinition]:
-        """Return the steps that may begin."""
         tried = self.done | self.running.keys()
         return [
             step
@@ -72,7 +71,7 @@ class SimulatedOrder:
         ]
 
     def go_on(self, workflow: WorkflowDefinition) -> "SimulatedOrder":
-        """Return the order once all that may begin has begun, as its next version."""
+        """Return the next version of the order, in which all startable steps have started."""
         version = self.version + 1
         started = {step.name: version for step in self.startable(workflow)}
         return replace(self, version=version, running={**self.running, **started})
@@ -94,27 +93,27 @@ class Commit:
 
 @dataclass(kw_only=True, eq=False)
 class SimulatedProcess:
-    """A process, and what of its changes waits, by bucket."""
+    """A process, with its waiting changes by bucket."""
 
     refreshed_at: float = -REFRESH_INTERVAL
     reported_at: dict[str, float] = field(default_factory=dict)
-    """When it reported the health of its agents last."""
+    """When the process last reported the health of its agents."""
     written: dict[int, SimulatedOrder] = field(default_factory=dict)
-    """Orders as it wrote them last, until it decides on them."""
+    """The orders as the process wrote them last, until it decides on them."""
     waiting: defaultdict[int, list[Commit]] = field(default_factory=lambda: defaultdict(list))
     flushing: set[int] = field(default_factory=set)
 
 
 @dataclass(kw_only=True)
 class Gate:
-    """Lets so much pass in a second, and counts it."""
+    """Limits and counts an amount per second."""
 
     rate: float
     passed: float = 0
     free_at: float = 0
 
     def wait(self, now: float, amount: float) -> float:
-        """Take so much; return how many seconds it has to wait for that."""
+        """Take an amount. Return how many seconds this has to wait."""
         self.passed += amount
         begins = max(now, self.free_at)
         self.free_at = begins + amount / self.rate

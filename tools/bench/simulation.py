@@ -1,8 +1,8 @@
-"""What an order costs, and what is full first, by a small model in virtual time: `make simulation ARGS=--help`.
+"""Estimates the cost of an order and the first limit reached, by a small model: `make simulation ARGS=--help`.
 
-The model has the functions with their processes and queues, the rules by which they write, send and look, and Azure's
-limits. Nothing fails in it, and the agents always have room. How long a hop takes is a guess: while orders come at a
-moderate rate, counts hardly depend on it. They have the names that are in the line of `make bench`.
+The model runs in virtual time. It has the functions with their processes and queues, the rules by which they write,
+send and refresh, and Azure's limits. Nothing fails in it, and the agents always have capacity. The time of a hop is a
+guess: at a moderate rate, counts hardly depend on it. The counts have the same names as in the line of `make bench`.
 """
 
 import json
@@ -33,38 +33,38 @@ from engine.declarations.workflow import WorkflowDefinition
 Work = Generator[simpy.Event, Any, Any]
 
 BATCH = 64
-"""Messages that a function of the scheduler takes at a time; it takes no more until it is done with them."""
+"""The messages that a scheduler function takes at a time. It takes no more until they are done."""
 
 SUBMISSIONS = 32
-"""Submissions that a process takes at a time."""
+"""The submissions that a process takes at a time."""
 
 SUBMISSION_PAUSE = 0.1
-"""Seconds between two looks at an empty submission queue."""
+"""The seconds between two polls of an empty submission queue."""
 
 HEALTH_INTERVAL = 1.0
-"""Seconds between two words of an agent about its health."""
+"""The seconds between two health reports of an agent."""
 
 IN_A_TRANSACTION = 100
-"""Entities."""
+"""The most entities in a transaction."""
 
 READ = 0.5
-"""How long a read takes, in hops."""
+"""The time of a read, in hops."""
 
 SHAPE = 8
-"""Of the distribution of times: the greater, the closer they are together, and the more often do replies meet."""
+"""The shape of the distribution of times. The greater it is, the closer are the times, and the more replies meet."""
 
 FIRST_PAGE, PAGE = 100, 1000
-"""Rows of a bucket that the first query of a look returns, and each that follows."""
+"""The rows of a bucket in the first query of a refresh, and in each further one."""
 
 LISTS_DUE = 2
-"""Lists of what is due in a bucket: of running orders, and of those that wait for an answer."""
+"""The lists of due items in a bucket: running orders, and orders that wait for an external event."""
 
 LONGEST = 600.0
-"""Seconds of virtual time after which a run is given up."""
+"""A run is aborted after this many seconds of virtual time."""
 
 
 class Simulation:
-    """One run."""
+    """A run of the model."""
 
     def __init__(self, setup: Setup, seed: int = 1) -> None:
         self.setup = setup
@@ -72,7 +72,7 @@ class Simulation:
         self.counts: Counter[str] = Counter()
         self.came: dict[int, float] = {}
         self._orders: dict[int, SimulatedOrder] = {}
-        """As they are recorded, until they have ended."""
+        """The recorded orders that have not ended."""
         self._buckets: dict[int, int] = {}
         self.took: list[float] = []
         self._random = Random(seed)  # noqa: S311 - no secrets here
@@ -110,7 +110,7 @@ class Simulation:
     # The run
 
     def run(self) -> "Simulation":
-        """Let the orders come, and wait until all have ended, or for as long as is sensible."""
+        """Submit the orders, and wait until all have ended or the time is up."""
         self.env.process(self._orders_come())
         self._timers()
         for process in self._processes["submission"]:
@@ -129,7 +129,7 @@ class Simulation:
         }
 
     def shares(self) -> dict[str, float]:
-        """Return how much of each limit is asked for while orders come; more than 1 is more than there is."""
+        """Return the used share of each limit while orders are submitted. More than 1 exceeds the limit."""
         seconds = self.setup.seconds
         gates = {"bus": self._bus, "table account": self._account, "submission queue": self._queue}
         fullest = max(self._partitions, key=lambda gate: gate.passed)
@@ -171,7 +171,7 @@ class Simulation:
         yield from self._request("table_writes", entities=1)
 
     def _watch(self) -> Work:
-        """Look for what waits, is overdue or on hold, at agents' health, at conditions, and at the last sweep."""
+        """Check for waiting, overdue and held orders, agents' health, conditions, and the last sweep."""
         lists = (2 + LISTS_DUE) * self.setup.buckets
         yield from self._request("table_agenda_queries", times=lists + 2)
         yield from self._request("table_point_reads")
@@ -201,7 +201,7 @@ class Simulation:
         yield from self._send("wake", number)
 
     def _in_batches(self, name: str, process: SimulatedProcess) -> Work:
-        """Take what is there, and wait until all of it is done."""
+        """Take the available messages, and wait until all of them are done."""
         queue, handle = self._queues[name], self._wake if name == "wake" else self._receive
         while True:
             batch = [(yield from self._received(queue))]
@@ -271,7 +271,7 @@ class Simulation:
         yield from self._request("table_agenda_queries", times=queries)
 
     def _apply(self, process: SimulatedProcess, number: int, decide: Decide) -> Work:
-        """Change the order as is decided on what the process wrote last, or on what is read; anew if others were first."""
+        """Change the order by `decide`, on the process's last version or on a read one. Repeat after a conflict."""
         known, after = None, None
         while not (known and after and (yield from self._change(process, number, known, after))):
             known = process.written.pop(number, None)
@@ -318,7 +318,7 @@ class Simulation:
         after: SimulatedOrder,
         entities: int,
     ) -> Work:
-        """Write the change with all that wait for the same bucket; return whether nobody else was first."""
+        """Write the change together with all others for the same bucket. Return whether no other writer was first."""
         bucket, ended = self._buckets[number], self.env.event()
         commit = Commit(order=number, before=before, after=after, entities=entities, ended=ended)
         process.waiting[bucket].append(commit)
@@ -338,7 +338,7 @@ class Simulation:
         process.flushing.discard(bucket)
 
     def _flush(self, bucket: int, group: Sequence[Commit]) -> Work:
-        """Write all together; without the first that somebody else was before; then each by itself."""
+        """Write all changes together, then without the first conflicting one, then each alone."""
         late = yield from self._transact(bucket, group)
         if late is None:
             return
@@ -349,7 +349,7 @@ class Simulation:
                     yield from self._transact(bucket, [commit])
 
     def _transact(self, bucket: int, group: Sequence[Commit]) -> Work:
-        """Return the first change that came too late, for which nothing is written; None if all are."""
+        """Return the first conflicting change, for which nothing is written. None if all are written."""
         entities = sum(commit.entities for commit in group)
         yield self.env.timeout(self._partitions[bucket].wait(self.env.now, entities))
         yield from self._request("table_writes", entities=entities)
@@ -372,7 +372,7 @@ class Simulation:
         return self._about(self.setup.hop)
 
     def _about(self, seconds: float) -> float:
-        """Return a time that is about so long: mostly between a half and twice as long."""
+        """Return a random time around this one, mostly between half and twice as long."""
         return self._random.gammavariate(SHAPE, seconds / SHAPE)
 
     def _request(self, name: str, *, times: int = 1, entities: int = 0) -> Work:
@@ -389,7 +389,7 @@ class Simulation:
 
 
 def _fitting(waiting: Iterable[Commit]) -> Iterator[Commit]:
-    """Yield the first changes that fit into one transaction, in which no order may stand twice."""
+    """Yield the first changes that fit into one transaction, in which no order may occur twice."""
     entities, orders = 0, set[int]()
     for commit in waiting:
         entities += commit.entities
@@ -400,7 +400,7 @@ def _fitting(waiting: Iterable[Commit]) -> Iterator[Commit]:
 
 
 def workflow_of(variant: str) -> WorkflowDefinition:
-    """Return the workflow with which orders of this variant start; raises LookupError."""
+    """Return the workflow with which orders of this variant start. Raises LookupError."""
     workflow = MEASURED.workflows.latest(VARIANTS[variant])
     if workflow is None:
         raise LookupError(variant)

@@ -1,4 +1,4 @@
-"""Counts what the clients of a host and its workers do, inside their pipelines: every try, as it goes out."""
+"""Counts what the clients of a host and its workers do inside their pipelines, with every attempt."""
 # ruff: noqa: TID251 - it looks into the SDKs, so it has to name them
 
 import os
@@ -23,11 +23,11 @@ from engine.storage.tables import Stored
 from scheduler.service import SchedulerService
 
 PARTS = re.compile(rb"\r\n(?:POST|PUT|PATCH|MERGE|DELETE) \S+ HTTP/1\.1\r\n")
-"""One for each entity of an entity group transaction."""
+"""One match for each entity of an entity group transaction."""
 SIMULATOR = re.compile(r"/simulator(?:\(|$)")
 SIMULATOR_IN_BATCH = re.compile(rb"/simulator[ (]")
 LOOK = "RowKey lt '!running|~'"
-"""What a look asks each bucket for, and nobody else does: what waits and what runs."""
+"""The query by which only a refresh reads a bucket: pending and running orders."""
 
 _QUEUE_REQUESTS = {
     "POST": "storage_queue_operations",
@@ -35,11 +35,11 @@ _QUEUE_REQUESTS = {
     "DELETE": "host_storage_queue_deletes",
     "PUT": "host_storage_queue_renewals",
 }
-"""The app only puts messages; to receive, renew and delete is what the host does for a trigger."""
+"""The app only puts messages. The host receives, renews and deletes them for a trigger."""
 
 
 def install(folder: Path) -> None:
-    """Watch all clients of this process and its children from now on; what is seen goes into files in this folder."""
+    """Watch all clients of this process and its children, and write the counts to files in this folder."""
     counters, marks = Counters(folder), Marks(folder)
     services = _services()
 
@@ -116,7 +116,7 @@ def _body(request: Any) -> bytes:
 
 
 def _before(owner: type, method: str, note: Callable[..., None]) -> None:
-    """Let `note` see the arguments of every call of the method, sync or async, before it begins."""
+    """Pass the arguments of every call of the method, sync or async, to `note` before the call."""
     original = getattr(owner, method)
 
     @wraps(original)
@@ -128,7 +128,7 @@ def _before(owner: type, method: str, note: Callable[..., None]) -> None:
 
 
 def _count_entities_read(counters: Counters) -> None:
-    """Count what queries of the orders return; a read of one row by its key is counted as a request alone."""
+    """Count the rows that queries of the orders return. A read of one row counts only as a request."""
     original = TableTransactions.rows
 
     @wraps(original)

@@ -1,4 +1,4 @@
-"""What the processes take of the machine."""
+"""What the processes use of the machine."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from functions_alone.process import Process
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """CPU seconds since their start; `machine` is that of everybody."""
+    """The CPU seconds since their start. `machine` includes all processes."""
 
     worker: float
     azurite: float
@@ -21,11 +21,11 @@ class Usage:
 
     @property
     def engine(self) -> float:
-        """What stands for Azure; the Event Grid stand-in is a part of the driver."""
+        """The stand-ins for Azure. The Event Grid stand-in is a part of the driver."""
         return self.azurite + self.broker
 
     def since(self, earlier: "Usage", seconds: float) -> dict[str, float]:
-        """Return how many cores each took on average: `cores` of the result."""
+        """Return how many cores each used on average: `cores` of the result."""
         cores = {
             "worker": (self.worker - earlier.worker) / seconds,
             "engine": (self.engine - earlier.engine) / seconds,
@@ -41,7 +41,7 @@ class Usage:
 
 
 def usage(stack: AppStack) -> Usage:
-    """Return what hosts and their workers (worker), Azurite and broker (engine) and we (driver) have used until now."""
+    """Return the usage so far: hosts and workers (worker), Azurite and broker (engine), this process (driver)."""
     machine = psutil.cpu_times()
     return Usage(
         worker=_cpu(process.pid for host in stack.hosts for process in _processes(host)),
@@ -53,7 +53,7 @@ def usage(stack: AppStack) -> Usage:
 
 
 def host_mb(stack: AppStack) -> float:
-    """Return the memory of the largest host with its workers; a page that several share counts once (Linux)."""
+    """Return the memory of the largest host with its workers. A shared page counts once (Linux)."""
     return round(max(map(_bytes, stack.hosts)) / 1_000_000, 1)
 
 
@@ -62,7 +62,7 @@ def _bytes(host: Process) -> int:
 
 
 def _processes(host: Process) -> list[psutil.Process]:
-    """Return a host, and what it started."""
+    """Return a host and its child processes."""
     own = psutil.Process(host.pid)
     return [own, *own.children(recursive=True)]
 

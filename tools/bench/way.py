@@ -1,7 +1,7 @@
-"""What one order of the shop passes through on its happy path: `make way` names the functions, and counts.
+"""Lists the functions that one order of the shop passes through on its happy path: `make way`.
 
-What is called at the start of a process, by timers, and once a second for all orders is apart; the remote services are
-a server of this script.
+Calls at the start of a process, by timers, and once a second for all orders are left out. The remote services are a
+server in this script.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ SCHEDULES = (
 )  # fmt: skip
 NEVER = "0 0 0 1 1 *"
 ONCE_A_SECOND = ("engine/storage/agent_health.py",)
-"""An agent tells of its health at most so often, and with the order that comes next."""
+"""Calls that an agent makes at most once a second, together with its next order."""
 WORKFLOW = "order"
 SECONDS = 60.0
 SLOW_SECONDS = 1.0
@@ -32,9 +32,9 @@ SLOW_SECONDS = 1.0
 
 @asynccontextmanager
 async def remote_services() -> AsyncIterator[str]:
-    """Serve what says yes to everything; yields its address.
+    """Serve a service that accepts everything. Yields its address.
 
-    One service is slow: whether two replies that come at once meet in a conflict would be left to chance.
+    One service is slow. Otherwise it would be random whether two simultaneous replies conflict.
     """
 
     async def answer(request: web.Request) -> web.Response:
@@ -56,7 +56,7 @@ async def remote_services() -> AsyncIterator[str]:
 
 
 async def way(folder: Path) -> list[calls.Called]:
-    """Run one order to warm the app up, and another one that is watched; return what the second one passed through."""
+    """Run one order to warm the app up, and a second one that is watched. Return what the second one calls."""
     async with remote_services() as address:
         settings = dict.fromkeys(SCHEDULES, NEVER) | {
             agent.address: address for agent in SHOP.agents
@@ -75,7 +75,7 @@ async def way(folder: Path) -> list[calls.Called]:
 
 
 def main() -> None:
-    """Print the functions by module, and how many there are."""
+    """Print the functions by module, and their number."""
     with tempfile.TemporaryDirectory() as folder:
         passed = asyncio.run(way(Path(folder)))
     modules: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Small workflows to measure and to test with: one step, and three of different agents in sequence."""
+"""Small workflows for measurements and tests: one step, and three of different agents in sequence."""
 
 from dataclasses import replace
 
@@ -56,4 +56,4 @@ MEASURED = replace(SHOP, workflows=Workflows(*SHOP.workflows.all, PAYMENT_ONLY, 
 """The shop with these workflows besides its own."""
 
 VARIANTS = {"1-step": "payment-only", "3-step": "in-sequence", "shop": "order"}
-"""What is measured, by its name on the command line: workflows of `MEASURED`."""
+"""The names of variants on the command line, with the workflows of `MEASURED`."""

@@ -1,1 +1,1 @@
-"""What developers run of this app: on the embedded stack, under Core Tools, and the checks of its declaration."""
+"""Commands for developers of this app: the embedded stack, Core Tools, and checks of its declarations."""

@@ -54,7 +54,7 @@ OWN_SETTINGS = {
     *("SMTP_URL", "TEAMS_WEBHOOK_URL", "SLACK_WEBHOOK_URL"),
     "LOCAL_FUNCTION_KEY",
 }
-"""Not taken from the environment: whoever has a real account's connection there must not work on it unawares.
+"""Settings that are not taken from the environment, so that nobody works on a real account unawares.
 
 `LOCAL_FUNCTION_KEY` is left out because `OPERATOR_KEY` sets it.
 """
@@ -63,7 +63,7 @@ MOST_HOSTS = 20
 
 
 def config_from_environment() -> AppStackConfig:
-    """Read what a person has set; raises `StackError` that names every fault."""
+    """Read the configuration from the environment. Raises `StackError` with all faults."""
     hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), list[StackFault]()
     name, business = DEPLOYED, named(DEPLOYED)
     try:
@@ -96,7 +96,7 @@ def config_from_environment() -> AppStackConfig:
 
 
 def for_a_person(config: AppStackConfig, slowdown_file: Path) -> AppStackConfig:
-    """Return the stack that somebody watches; steps and calls follow the file, unless a person has set their times."""
+    """Return the stack for a person. Its time limits follow the slowdown file, unless the person has set them."""
     own = dict(WATCHED)
     if not TIMES & config.settings.keys():
         own[SLOWDOWN_FILE] = str(slowdown_file)
@@ -104,7 +104,7 @@ def for_a_person(config: AppStackConfig, slowdown_file: Path) -> AppStackConfig:
 
 
 def describe(stack: AppStack, seconds: float) -> str:
-    """Return what a person needs to know once the stack is ready; what to do first, its business says."""
+    """Describe the stack for a person when it is ready. The business says what to do first."""
     business = named(os.environ.get("BUSINESS", DEPLOYED))
     return f"""
 Ready after {seconds:.0f} s.
@@ -125,7 +125,7 @@ Ctrl-C stops everything; the data stays in {stack.config.data}.
 
 
 def _to_order(business: Application, url: str) -> str:
-    """Return how to place an order of a business: its sample, at its open endpoint or over the queue."""
+    """Describe how to place an order of a business: its sample, at its open endpoint or over the queue."""
     payload = shlex.quote(json.dumps(business.sample.payload) if business.sample else "{...}")
     for endpoint in business.endpoints:
         if endpoint.open:
@@ -135,7 +135,7 @@ def _to_order(business: Application, url: str) -> str:
 
 
 async def run_until_signal(show: Callable[[str], None]) -> None:
-    """Run the stack until Ctrl-C or SIGTERM; raises `StackError` when it cannot start or go on."""
+    """Run the stack until Ctrl-C or SIGTERM. Raises `StackError` if it cannot start or continue."""
     asyncio.get_running_loop().set_exception_handler(RefusedConnections())
     began = time.monotonic()
 
@@ -173,7 +173,6 @@ def main() -> None:
 
 @main.command(help=HELP)
 def run() -> None:
-    """Start the stack and stay until told to stop."""
     try:
         with Terminal() as terminal:
             asyncio.run(run_until_signal(terminal.show))

@@ -1,4 +1,7 @@
-"""Builds and lints the Bicep template with Microsoft's compiler: `python -m development.bicep`. Any diagnostic fails it."""
+"""Builds and lints the Bicep template with Microsoft's compiler: `python -m development.bicep`.
+
+Any diagnostic fails it.
+"""
 
 import os
 import re
@@ -17,13 +20,13 @@ from functions_alone.ports import StackError
 
 MAIN = ROOT / "infra/main.bicep"
 PINNED = "0.49.2"
-"""The version that CI runs, and whose results the tests keep."""
+"""The version of CI, with which the snapshots of the tests were made."""
 INSTALLED = (".azd/bin/bicep", ".azure/bin/bicep")
-"""Where azd and az keep their compiler, below the home folder."""
+"""Where azd and az keep their compiler, relative to the home folder."""
 
 
 def find(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the compiler that `BICEP` names, or else the one of the path, of azd, or of az.
+    """Return the compiler that `BICEP` names, or else the one on the path, of azd, or of az.
 
     Raises `StackError` if `BICEP` names no program.
     """
@@ -40,16 +43,16 @@ def find(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def version_of(compiler: str) -> str:
-    """Return the version of a compiler, or what it prints instead."""
+    """Return the version of a compiler, or its output if that has no version."""
     output = _run(compiler, "--version").stdout
     found = re.search(r"\d+\.\d+\.\d+", output)
     return found.group() if found else output.strip()
 
 
 def diagnostics(compiler: str, template: Path = MAIN) -> str:
-    """Return what the compiler and its linter say of a template, empty if nothing.
+    """Return the output of the compiler and its linter for a template. Empty if there is none.
 
-    A compiler that fails without output is a diagnostic too.
+    A compiler that fails without output is a diagnostic, too.
     """
     output = []
     for arguments in (("build", "--stdout"), ("lint",)):
@@ -66,7 +69,7 @@ def _run(compiler: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def required() -> str:
-    """Return the compiler, and warn on the standard error if its version is another than CI's.
+    """Return the compiler. Warn on standard error if its version differs from CI's.
 
     Raises `StackError` if there is none.
     """
@@ -79,7 +82,6 @@ def required() -> str:
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Exit with 1 if the template has a diagnostic, or nothing can compile it."""
     try:
         compiler = required()
     except StackError as error:

@@ -1,4 +1,4 @@
-"""Which business a stack runs: that of this deployment, or the one that `BUSINESS` names."""
+"""Chooses the business of a stack: the deployed one, or the one that `BUSINESS` names."""
 
 import os
 import re
@@ -18,14 +18,14 @@ from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
 DEPLOYED = "shop.business:SHOP"
-"""The business of this deployment; `make declared ARGS="--deploy …"` chooses another."""
+"""The business of this deployment. `make declared ARGS="--deploy …"` chooses another one."""
 TRIED = "shop.business:SHOP"
-"""The business on which tests and measurements run, whatever is deployed."""
+"""The business for tests and measurements, whatever is deployed."""
 ENTRY = "function_app.py"
 ANOTHER_APP = Path(__file__).parent / "app"
-"""The folder of the app of any other business."""
+"""The folder of the app for any other business."""
 PLAIN = "bootstrap.plain"
-"""The module that stands for the `triggers` of a business without routes and page of its own."""
+"""The module that replaces `triggers` in a business without its own routes and page."""
 OF_BUSINESS = re.compile(
     r"^(?:from \S+ import (?:\w+ as BUSINESS|page, routes)\n){2}", re.MULTILINE
 )
@@ -34,7 +34,7 @@ NOT_OURS = {"node_modules", "tests", "docs", "infra", "engine", "tools"}
 
 
 def named(name: str) -> Application:
-    """Return the business of a name such as `shop.business:SHOP`; raises `StackError`."""
+    """Return the business with a name such as `shop.business:SHOP`. Raises `StackError`."""
     module, _, attribute = name.partition(":")
     try:
         business = getattr(import_module(module), attribute)
@@ -54,15 +54,15 @@ def _unknown(name: str, reason: str) -> StackFault:
 
 
 def app_of(name: str) -> Path:
-    """Return the folder of the app of a business: that of the one deployed is the repository."""
+    """Return the folder of the app for a business. For the deployed one it is the repository."""
     return ROOT if name == DEPLOYED else ANOTHER_APP
 
 
 def entry_for(name: str, text: str) -> str:
-    """Return the text of the entry with another business in it.
+    """Return the text of the entry with another business.
 
-    Its routes and its page are those of the module `triggers` of its package, if there is one.
-    Raises `StackError` for a text that names no business: else its own business would run.
+    Its routes and page come from the module `triggers` of its package, if there is one. Raises `StackError` for a
+    text that names no business, because its own business would run.
     """
     module, _, attribute = name.partition(":")
     package = module.rpartition(".")[0]
@@ -85,7 +85,7 @@ def _exists(module: str) -> bool:
 
 
 def load_app(name: str) -> func.FunctionApp:
-    """Return the app of a business, as the entry of the repository makes it; raises `StackError`."""
+    """Load the app of a business, as the repository's entry makes it. Raises `StackError`."""
     entry = ROOT / ENTRY
     module = ModuleType("function_app_of_another_business")
     exec(compile(entry_for(name, entry.read_text()), entry, "exec"), module.__dict__)  # noqa: S102
@@ -94,7 +94,7 @@ def load_app(name: str) -> func.FunctionApp:
 
 
 def packages(root: Path) -> Iterator[str]:
-    """Yield the packages of all businesses: folders with a `business.py`."""
+    """Yield the packages of all businesses, which are the folders with a `business.py`."""
     for folder, inner, files in os.walk(root):
         inner[:] = sorted(name for name in inner if name[0] != "." and name not in NOT_OURS)
         if {"__init__.py", "business.py"} <= set(files):

@@ -1,6 +1,6 @@
-"""Types and import rules of the engine and of every business, wherever it lies: `make types`.
+"""Checks types and import rules of the engine and of every business: `make types`.
 
-Those of the engine stand in `pyproject.toml`. Those of a business follow from the names of its modules.
+The rules of the engine are in `pyproject.toml`. The rules of a business follow from the names of its modules.
 """
 
 import json
@@ -18,21 +18,21 @@ from development.servicebus_config import ROOT
 
 Contract = Mapping[str, Any]
 HTTP_SIDE = {"rules", "service", "triggers"}
-"""The modules of a business that answer calls over HTTP; all others declare."""
+"""The modules of a business that serve HTTP. All others are declarations."""
 OF_HTTP_SIDE = (
     "engine.http",
     "engine.pages",
     "engine.runtime",
     "engine.storage",
 )
-"""The packages that only the HTTP side of a business imports."""
+"""The packages that only the HTTP modules of a business may import."""
 HIDDEN = (
     *("engine.azure", "engine.decisions", "engine.features"),
     *("functions_alone", "development", "bootstrap", "testkit"),
 )
-"""What a business does not import, beside the roles and the other businesses.
+"""What a business must not import, besides the roles and other businesses.
 
-Of the engine it imports the records of an order, which its HTTP side shows.
+From the engine, it may import the records of an order, because its HTTP modules show them.
 """
 
 
@@ -118,7 +118,7 @@ def _roles(root: Path) -> Sequence[str]:
 
 
 def _modules(package: str, root: Path) -> Sequence[str]:
-    """Return the names of the modules and packages in a package, its tests apart."""
+    """Return the names of the modules and packages in a package, without its tests."""
     folder = root / package.replace(".", "/")
     names = [path.stem for path in folder.glob("*.py")]
     found = [name for name in names if name != "__init__" and not name.startswith("test_")]
@@ -132,14 +132,14 @@ def _pyproject(root: Path) -> dict[str, Any]:
 
 
 def _section(head: str, values: Mapping[str, Any]) -> str:
-    """Return a section of TOML, whose texts, lists and truth values are written as in JSON."""
+    """Return a section of TOML, whose texts, lists and booleans are written as in JSON."""
     return "\n".join(
         [head, *(f"{name} = {json.dumps(value)}" for name, value in values.items()), ""]
     )
 
 
 def main() -> int:
-    """Run both checks; return 1 if either finds something."""
+    """Run both checks. Return 1 if either finds something."""
     found = list(packages(ROOT))
     with TemporaryDirectory() as folder:
         config = Path(folder) / "imports.toml"
@@ -153,7 +153,7 @@ def main() -> int:
 
 
 def _run(what: str, command: Sequence[str]) -> int:
-    """Run a check, and say so first: it may take minutes; return 1 if it finds something."""
+    """Announce and run a check. Return 1 if it finds something."""
     print(f"[check] {what}", flush=True)
     environment = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
     ran = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603

@@ -1,7 +1,7 @@
-"""Microsoft's Bicep compiler as one process that answers many requests.
+"""Microsoft's Bicep compiler as a process that answers many requests.
 
-It speaks JSON-RPC on its standard input and output. Its start takes four seconds of CPU, a further request about half a
-second. <https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-cli#jsonrpc>
+It speaks JSON-RPC on its standard input and output. Its start takes four seconds of CPU, and each further request
+about half a second. <https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-cli#jsonrpc>
 """
 
 import json
@@ -23,12 +23,12 @@ DEPLOYMENT = {
     "location": "westeurope",
     "deploymentName": "snapshot",
 }
-"""Where a snapshot is deployed to. Without these, every name in it stays a formula."""
+"""The target of a snapshot. Without it, every name in the snapshot stays a formula."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
-    """What the compiler says of a place in a file. Lines count from 1."""
+    """A message of the compiler about a place in a file. Lines count from 1."""
 
     level: str
     code: str
@@ -41,7 +41,10 @@ class Diagnostic:
 
 
 class Compiler:
-    """The requests. Each raises `StackError` if the compiler refuses a file, with its diagnostics, or ends."""
+    """Requests to the compiler.
+
+    Each raises `StackError` with the diagnostics if the compiler refuses a file or ends.
+    """
 
     def __init__(
         self, program: str, requests: IO[bytes], answers: IO[bytes], errors: IO[bytes]
@@ -55,22 +58,25 @@ class Compiler:
         self._sent = 0
 
     def files_read(self, template: Path) -> list[Path]:
-        """Return every file that the compiler reads for a template: its own, modules, what they load, and its configuration."""
+        """Return every file that the compiler reads for a template.
+
+        These are the template, modules, loaded files, and configuration.
+        """
         return [Path(path) for path in self._request("getFileReferences", template)["filePaths"]]
 
     def compile(self, template: Path) -> dict[str, Any]:
-        """Return the template that Azure Resource Manager gets."""
+        """Return the template for Azure Resource Manager."""
         compiled = self._request("compile", template)
         self._succeeded(template, compiled)
         content: dict[str, Any] = json.loads(compiled["contents"])
         return content
 
     def diagnostics(self, parameters: Path) -> list[Diagnostic]:
-        """Return what is wrong with a file of parameters."""
+        """Return the diagnostics of a parameters file."""
         return _diagnostics(self._request("compileParams", parameters, parameterOverrides={}))
 
     def snapshot(self, parameters: Path) -> dict[str, Any]:
-        """Return what the template of a file of parameters would deploy with them."""
+        """Return what the template of a parameters file would deploy."""
         try:
             taken = self._request("getSnapshot", parameters, metadata=DEPLOYMENT)
         except StackError:

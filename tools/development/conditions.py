@@ -1,4 +1,4 @@
-"""The conditions of a compiled template: on which resources, and which values, what is deployed depends."""
+"""The conditions of a compiled template, on which its resources and values depend."""
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ OF_AN_ITEM = re.compile(r"\b(?:copyIndex|lambdaVariables)\(")
 
 
 def conditions(template: Json) -> Iterator[tuple[str, Json, str]]:
-    """Yield each condition of a compiled template: its name, the template or module that has it, and the expression.
+    """Yield each condition of a compiled template: its name, its template or module, and the expression.
 
-    They are those of resources, and of each `if` in an expression, unless it is of an item of a loop.
+    These are the conditions of resources and of each `if` in an expression, except those of single items of a loop.
     """
     for place, inner in _modules(template, "main"):
         seen = set()
@@ -25,7 +25,10 @@ def conditions(template: Json) -> Iterator[tuple[str, Json, str]]:
 
 
 def resources_of(template: Json) -> list[tuple[str, Json]]:
-    """Return the resources of a compiled template, or of a module, by name; empty where the compiler leaves it out."""
+    """Return the resources of a compiled template or module by name.
+
+    The name is empty if the compiler leaves it out.
+    """
     found = template["resources"]
     return (
         list(found.items()) if isinstance(found, dict) else [("", resource) for resource in found]

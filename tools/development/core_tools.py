@@ -1,4 +1,4 @@
-"""`make func`: the app under Azure Functions Core Tools, on Azurite and Microsoft's Service Bus emulator in Docker."""
+"""`make func`: the app on Azure Functions Core Tools, with Azurite and Microsoft's Service Bus emulator in Docker."""
 
 import asyncio
 import json
@@ -32,20 +32,20 @@ SETTINGS = ROOT / "local.settings.json"
 COMPOSE = ("docker", "compose", "-f", str(ROOT / "tools/development/compose.yaml"))
 DOCKER_SECONDS = 30
 MAX_CONNECTIONS = 10
-"""What Microsoft's Service Bus emulator allows; nobody can set it otherwise."""
+"""The fixed limit of Microsoft's Service Bus emulator."""
 
 
 def connections(agents: Sequence[AgentDefinition]) -> int:
     """Return how many connections the app opens: one for each queue that it sends to, and two more.
 
-    All triggers of the host share one, and the health check has one. The queues of optional agents are left out:
-    the template of the settings names no address of theirs.
+    All triggers of the host share one, and the health check has one. The queues of optional agents are left out,
+    because the settings template has no address for them.
     """
     return len(bus_queues([agent.name for agent in agents if not agent.optional])) + 2
 
 
 def missing(environ: Mapping[str, str], agents: Sequence[AgentDefinition]) -> Iterator[StackFault]:
-    """Yield what is not there and how to get it."""
+    """Yield everything that is missing, and how to get it."""
     if (needed := connections(agents)) > MAX_CONNECTIONS:
         facts = {"needed": needed, "allowed": MAX_CONNECTIONS}
         yield StackFault(DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED, facts)
@@ -90,9 +90,9 @@ def _works(command: tuple[str, ...], environ: Mapping[str, str]) -> bool:
 
 
 def own_settings() -> Mapping[str, str]:
-    """Return the values of local.settings.json, which is made the first time and never overwritten.
+    """Return the values of local.settings.json, which is created if it does not exist, and never overwritten.
 
-    It has what the template says, and the addresses of the services that the app simulates.
+    It contains the values of the template and the addresses of the simulated services.
     """
     if not SETTINGS.exists():
         SETTINGS.write_text(json.dumps(first_settings(), indent=2) + "\n")
@@ -122,7 +122,7 @@ def write_config(folder: Path) -> Path:
 
 
 def start_all(environ: dict[str, str], data: Path) -> int:
-    """Start the emulators, the stand-ins and Core Tools; return Core Tools' exit code once it ends."""
+    """Start the emulators, the stand-ins and Core Tools. Return the exit code of Core Tools when it ends."""
     settings = own_settings()
     environ |= {
         "MSSQL_SA_PASSWORD": f"Aa1-{secrets.token_urlsafe(16)}",
@@ -145,7 +145,7 @@ def start_all(environ: dict[str, str], data: Path) -> int:
 
 
 def _stand_ins(ports: Ports) -> Iterator[Sequence[str]]:
-    """Yield the commands that play Event Grid, and the channels to people."""
+    """Yield the commands of the stand-ins for Event Grid and for the channels to people."""
     module = (sys.executable, "-m")
     yield (
         *module,
@@ -163,7 +163,6 @@ def _run(*command: str, environ: Mapping[str, str]) -> int:
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Start everything, or say what is missing."""
     bypass_proxies()
     try:
         agents = named(DEPLOYED).agents

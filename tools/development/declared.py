@@ -1,6 +1,6 @@
-"""Writes what a deployment needs to know of its agents: `make declared` compares it, `--write` writes it.
+"""Writes what a deployment has to know about its agents: `make declared` compares it, `--write` writes it.
 
-`--deploy claims.business:CLAIMS` deploys another application, and writes everything for that one.
+`--deploy claims.business:CLAIMS` deploys another application, and writes everything for it.
 """
 
 import json
@@ -24,22 +24,22 @@ from functions_alone.ports import StackError
 
 COMMAND = "make declared ARGS=--write"
 LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 2000, "defaultMessageTimeToLive": "PT1H"}
-"""The properties of an agent's queues, unless others stand in the file."""
+"""The properties of an agent's queues, unless the file has others."""
 OF_ANSWERS = {"name": ANSWERS, **LIKE, "deadLetteringOnMessageExpiration": True}
-"""The queue of answers from outside: none that nobody has read in time is lost."""
+"""The queue of external events. An event that is not read in time is not lost."""
 CHOICE, APP = "tools/development/business.py", ENTRY
-"""What names the business that is deployed."""
+"""The files that name the deployed business."""
 FILES = (CHOICE, APP, AGENTS_FILE)
-"""What is written."""
+"""The files that are written."""
 WIDTH = 160
 
 
 def faults(
     name: str, agents: Sequence[AgentDefinition], root: Path = ROOT, *, answers: bool = False
 ) -> Iterator[StackFault]:
-    """Yield a fault for each file that does not fit the business of this name.
+    """Yield a fault for each file that does not fit the business with this name.
 
-    `answers` says whether it waits for answers from outside.
+    `answers` says whether it waits for external events.
     """
     for place, text, wanted in _files(name, agents, root, answers=answers):
         if text != wanted:
@@ -50,7 +50,7 @@ def faults(
 def write(
     name: str, agents: Sequence[AgentDefinition], root: Path = ROOT, *, answers: bool = False
 ) -> Iterator[str]:
-    """Write what does not fit, and yield the names of those files."""
+    """Write the files that do not fit, and yield their names."""
     for place, text, wanted in list(_files(name, agents, root, answers=answers)):
         if text != wanted:
             (root / place).write_text(wanted)
@@ -78,7 +78,7 @@ def _rewritten(
 
 
 def _queues(text: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the queues of a file, by name; none, if it is not what was written."""
+    """Return the queues in a file, by name. Empty if the file is not in the written form."""
     try:
         return {queue["name"]: queue for queue in json.loads(text)["queues"]}
     except (ValueError, LookupError, TypeError):
@@ -91,7 +91,7 @@ def declaration(
     answers: bool = False,
     known: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Mapping[str, Any]:
-    """Return what a deployment needs to know of the agents; a known queue keeps its properties."""
+    """Return what a deployment has to know about the agents. Known queues keep their properties."""
     names = [
         name
         for agent in agents
@@ -109,7 +109,7 @@ def declaration(
 
 
 def _settings(agents: Sequence[AgentDefinition]) -> Iterator[Mapping[str, Any]]:
-    """Yield all settings, each once: two agents may share one, which either may require."""
+    """Yield each setting once. It is required if any of its agents requires it."""
     named: dict[str, Setting] = {}
     for agent in agents:
         for setting in agent.settings:
@@ -130,7 +130,7 @@ def _as_text(content: Mapping[str, Any]) -> str:
 
 
 def _rendered(value: Any, indent: str) -> str:
-    """Return JSON in which an object of texts and numbers is one line, if it is not too long."""
+    """Return JSON with short flat objects on one line."""
     if isinstance(value, list):
         return _broken("[]", [_rendered(element, indent + "  ") for element in value], indent)
     if not isinstance(value, dict):
@@ -149,7 +149,7 @@ def _broken(brackets: str, parts: Sequence[str], indent: str) -> str:
 
 
 def to_be_deployed(name: str) -> Application:
-    """Return the business that is to be deployed; raises `StackError` where that cannot be."""
+    """Return the business for the deployment. Raises `StackError` if it cannot be deployed."""
     business = named(name)
     if not name.partition(":")[0].endswith(".business"):
         raise StackError(StackFault(DevelopmentCode.BUSINESS_MISPLACED, name))
@@ -164,7 +164,6 @@ def to_be_deployed(name: str) -> Application:
     "--deploy", metavar="MODULE:NAME", help="Deploy this business: write all files for it."
 )
 def main(*, to_be_written: bool, deploy: str | None) -> None:
-    """Compare or write; the exit code is 1 where a file does not fit."""
     name = deploy or DEPLOYED
     try:
         business = to_be_deployed(name)

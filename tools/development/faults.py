@@ -1,4 +1,4 @@
-"""The faults that keep `make run`, `make func` or a deployment from starting, besides those of the local platform."""
+"""The faults of developers' commands and of deployments, besides those of the local platform."""
 
 from functions_alone.faults import StackFaultCode
 

@@ -1,8 +1,8 @@
-"""`python -m development.install FILE`: installs the packages of a requirements file into the Python that runs it.
+"""`python -m development.install FILE`: installs the packages of a requirements file into the running Python.
 
-uv does it in seconds. If uv is not available or fails, pip installs the same versions and compares the same digests.
-Only what comes with Python is imported here: nothing else is installed yet. The command `operators` is written too,
-since the app itself is not installed as a package.
+uv takes seconds. If uv is not available or fails, pip installs the same versions and compares the same digests. This
+module imports only the standard library, because nothing else is installed yet. It also writes the command
+`operators`, because the app itself is not installed as a package.
 """
 
 import ast
@@ -23,7 +23,10 @@ sys.path[0] = {root!r}
 from operations.__main__ import main
 main(prog_name="operators")
 """
-"""A program that sh hands to its Python, wherever that lies: a `#!` line takes no spaces, and not every length."""
+"""A program that sh passes to its Python, whatever its path.
+
+A `#!` line accepts no spaces, and has a limited length.
+"""
 
 PIP_OPTIONS = ("--quiet", "--disable-pip-version-check")
 UV_SETTINGS = {
@@ -35,13 +38,13 @@ UV_SETTINGS = {
     "client-cert": "SSL_CLIENT_CERT",
     "proxy": "ALL_PROXY",
 }
-"""What uv calls the settings of pip that say where packages are; uv does not read pip's."""
+"""uv's names for pip's settings of package sources, because uv does not read pip's."""
 
 
 def install(*arguments: str | Path, python: str | Path = sys.executable) -> None:
-    """Install what these arguments of `pip install` name into the environment of a Python.
+    """Install the packages in these arguments of `pip install` into the environment of a Python.
 
-    Raises `subprocess.CalledProcessError` if pip fails too.
+    Raises `subprocess.CalledProcessError` if pip fails, too.
     """
     pip, configuration = _pip()
     if _install_uv(pip) and _succeeds(
@@ -62,7 +65,7 @@ def write_command(folder: Path, python: str | Path = sys.executable) -> None:
 
 
 def uv_settings(configuration: str) -> Mapping[str, str]:
-    """Return the environment in which uv finds packages where pip does, from what `pip config list` prints."""
+    """Return the environment in which uv uses pip's package sources, from the output of `pip config list`."""
     found = {}
     for section in ("global.", "install.", ":env:."):
         for line in configuration.splitlines():
@@ -77,7 +80,7 @@ def uv_settings(configuration: str) -> Mapping[str, str]:
 
 
 def _install_uv(pip: Sequence[str]) -> bool:
-    """Return whether uv is in this environment, after an attempt to install it."""
+    """Install uv if necessary. Return whether it is in this environment."""
     if (BIN / "uv").exists():
         return True
     command = [*pip, "--python", sys.executable, "install", *PIP_OPTIONS]
@@ -85,7 +88,7 @@ def _install_uv(pip: Sequence[str]) -> bool:
 
 
 def _pip() -> tuple[Sequence[str], str]:
-    """Return the command of a pip, and its configuration: of this environment, or of the Python below it."""
+    """Return the command and the configuration of a pip, from this environment or the Python below it."""
     version = "python{}.{}".format(*sys.version_info)
     here, below = sys.executable, str(Path(sys.base_prefix) / "bin" / version)
     for python in (here, below):

@@ -1,4 +1,4 @@
-"""How slow this machine is now, so that the embedded run gives steps and calls the time that they take here."""
+"""Measures how slow this machine is, so that the embedded run stretches its time limits."""
 
 import asyncio
 import math
@@ -11,17 +11,17 @@ from pathlib import Path
 
 WORK = 400_000
 USUAL_SECONDS = 0.02
-"""How long that much work takes on an ordinary machine with nothing else to do."""
+"""How long the work takes on an ordinary idle machine."""
 FASTEST, SLOWEST = 1.5, 6
-"""Below the first factor nothing is changed; above the second a machine is too slow to watch anything on it."""
+"""The limits of the factor. Below the first one nothing is changed. Above the second one the machine is too slow."""
 EVERY_SECONDS = 1.0
 """The pause between two measurements."""
 REMEMBERED = 30
-"""How many measurements count, so that the factor falls half a minute after the machine is idle again."""
+"""How many measurements count. So the factor falls half a minute after the machine is idle again."""
 
 
 def seconds_of_work() -> float:
-    """Return how long a fixed piece of work takes now, also because of what else runs here."""
+    """Return how long a fixed piece of work takes now, including the effect of other processes."""
     began = time.perf_counter()
     for _ in range(WORK):
         pass
@@ -29,9 +29,9 @@ def seconds_of_work() -> float:
 
 
 def slowdown(recent: Sequence[float]) -> int:
-    """Return by how much longer steps and calls may take, from the seconds of the last measurements.
+    """Return the factor for time limits, from the seconds of the last measurements.
 
-    One slow measurement in ten does not count: an idle machine has such moments.
+    One slow measurement in ten does not count, because an idle machine has such moments.
     """
     slow = sorted(recent)[math.ceil(0.9 * len(recent)) - 1] / USUAL_SECONDS
     return 1 if slow < FASTEST else min(math.ceil(slow), SLOWEST)
@@ -39,7 +39,7 @@ def slowdown(recent: Sequence[float]) -> int:
 
 @dataclass(kw_only=True)
 class Pace:
-    """Measures the machine again and again, and writes the factor into a file that the hosts read."""
+    """Measures the machine repeatedly, and writes the factor to a file that the hosts read."""
 
     file: Path
     say: Callable[[str], None]

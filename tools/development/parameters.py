@@ -24,9 +24,9 @@ Compiled = Mapping[str, Any]
 COMMAND = "make parameters ARGS=--write"
 PAGE = ROOT / "docs/operations/parameters.md"
 PASSED = re.compile(r"\$\{(\w+)=?(.*)\}")
-"""How azd's file of parameters names the variable that it passes on, and its default."""
+"""The variable and its default in a value of azd's parameters file."""
 OPTIONS = {"app": "AppOptions", "data": "DataOptions", "monitoring": "MonitoringOptions"}
-"""The files in infra/options, and their types."""
+"""The files in infra/options, with their types."""
 PROMPTED_BY_AZD = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
 
 
@@ -50,7 +50,7 @@ def options(template: Compiled, file: str, root: Path = ROOT) -> Iterator[tuple[
 
 
 def described(declaration: Mapping[str, Any]) -> str:
-    """Return the description of a parameter or an option, with the values that it may have."""
+    """Return the description of a parameter or an option, with its possible values."""
     text = str(declaration["metadata"]["description"])
     if "allowedValues" in declaration:
         return f"{text} One of {', '.join(f'`{value}`' for value in sorted(declaration['allowedValues']))}."
@@ -60,7 +60,7 @@ def described(declaration: Mapping[str, Any]) -> str:
 
 
 def written(page: str, template: Compiled, root: Path = ROOT) -> str:
-    """Return the page with these tables; raises `ValueError` if it has no place for one."""
+    """Return the page with these tables. Raises `ValueError` if it has no place for one."""
     tables = {"parameters": ("variable | default", parameters(template, root))}
     tables |= {
         file: (f"`infra/options/{file}.json` | value", options(template, file, root))
@@ -74,7 +74,7 @@ def written(page: str, template: Compiled, root: Path = ROOT) -> str:
 
 
 def compiled() -> Compiled:
-    """Return the compiled template; raises `StackError` if nothing can compile it."""
+    """Return the compiled template. Raises `StackError` if nothing can compile it."""
     with compiler.running(bicep.required()) as running:
         return running.compile(bicep.MAIN)
 
@@ -87,7 +87,6 @@ def compiled() -> Compiled:
     help="Put the tables into docs/operations/parameters.md.",
 )
 def main(*, to_be_written: bool) -> None:
-    """Exit with 1 if the page has other tables, unless they are to be written."""
     try:
         page = PAGE.read_text()
         wanted = written(page, compiled())

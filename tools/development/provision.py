@@ -1,4 +1,4 @@
-"""Makes the tables, queues and containers that the app uses, as Bicep does on Azure; again changes nothing."""
+"""Makes the tables, queues and containers of the app, like Bicep on Azure. A repeat changes nothing."""
 
 import asyncio
 import contextlib

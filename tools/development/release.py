@@ -1,4 +1,4 @@
-"""`python -m development.release v1.2.3` prints what is new in that version, if it is the one to be released."""
+"""`python -m development.release v1.2.3` prints the changes of this version, if it is the one to release."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from functions_alone.faults import FaultsError, StackFault
 ROOT = Path(__file__).parents[2]
 CHANGELOG = "CHANGELOG.md"
 LINK = re.compile(r"\]\((?![a-z]+:|#)")
-"""Before a place in the repository."""
+"""The beginning of a link to a file of the repository."""
 
 
 class ReleaseError(FaultsError):
@@ -20,7 +20,7 @@ class ReleaseError(FaultsError):
 
 
 def notes_of(tag: str, root: Path = ROOT) -> str:
-    """Return the entries of the version that the tag names; raises `ReleaseError`."""
+    """Return the entries of the version that the tag names. Raises `ReleaseError`."""
     version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
     if tag != f"v{version}":
         raise ReleaseError(
@@ -36,12 +36,12 @@ def notes_of(tag: str, root: Path = ROOT) -> str:
 
 
 def with_links_to(base: str, notes: str) -> str:
-    """Return the notes for a page outside of the repository, whose files are below this address."""
+    """Return the notes for a page outside the repository, whose files are below this address."""
     return LINK.sub(f"]({base}/", notes)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the notes of a tag; a second argument is the address of the files of that tag."""
+    """Print the notes of a tag. A second argument is the address of the files of that tag."""
     tag, *base = arguments
     try:
         notes = notes_of(tag)

@@ -13,7 +13,7 @@ AGENTS_FILE = "infra/agents.json"
 
 
 def agents_file() -> dict[str, Any]:
-    """Return what was written of the agents of the deployed application."""
+    """Return what `make declared` wrote about the agents of the deployed application."""
     content: dict[str, Any] = json.loads((ROOT / AGENTS_FILE).read_text())
     return content
 
@@ -26,11 +26,10 @@ def queues() -> dict[str, Any]:
 
 
 EMULATOR_DELIVERIES = 10
-"""The largest `maxDeliveryCount` that Microsoft's emulator takes; Service Bus and the local broker take 2,000."""
+"""The largest `maxDeliveryCount` of Microsoft's emulator. Service Bus and the local broker accept 2,000."""
 
 
 def emulator_config() -> dict[str, Any]:
-    """Return the configuration of Microsoft's emulator."""
     every = queues()["serviceBusQueues"]
     return configuration(_forwarding(queue) | _few_deliveries(queue) for queue in every)
 
@@ -41,7 +40,7 @@ def _few_deliveries(queue: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config(more_queues: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """Return the local broker's configuration, perhaps with more queues, by name with their properties."""
+    """Return the local broker's configuration, with more queues by name if given."""
     every = {queue["name"]: queue for queue in queues()["serviceBusQueues"]}
     for name, given in (more_queues or {}).items():
         every.setdefault(name, {"name": name, **given})
@@ -49,7 +48,7 @@ def config(more_queues: Mapping[str, Mapping[str, Any]] | None = None) -> dict[s
 
 
 def _forwarding(queue: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the queue, whose dead letters go to the one queue from which the app reads them."""
+    """Return the queue with its dead letters forwarded to the queue that the app reads."""
     forwarded = {"forwardDeadLetteredMessagesTo": DEAD_LETTERS} if _is_own(queue["name"]) else {}
     return forwarded | dict(queue)
 

@@ -1,4 +1,4 @@
-"""The app's settings on the embedded stack: short times, so that a person can watch a recovery."""
+"""The app's settings on the embedded stack. Short times let a person watch a recovery."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,9 +7,12 @@ from functions_alone.connections import service_bus_connection_string, storage_c
 from functions_alone.ports import HOST, Ports
 
 WATCHED = {"FAILURE_THRESHOLD": "25"}
-"""What `make run` sets besides: while a service hangs, a reader has two minutes to mend it after the first failure."""
+"""Additional settings of `make run`.
+
+While a service hangs, a reader has two minutes to repair it after the first failure.
+"""
 SLOWDOWN_FILE = "LOCAL_SLOWDOWN_FILE"
-"""The setting by which the app knows where `make run` writes how slow the machine is."""
+"""The setting with the file to which `make run` writes how slow the machine is."""
 TIMES = {"STEP_TIMEOUT_SECONDS", "REMOTE_CALL_TIMEOUT_SECONDS"}
 """The settings that are longer on a slow machine."""
 
@@ -17,7 +20,7 @@ TIMES = {"STEP_TIMEOUT_SECONDS", "REMOTE_CALL_TIMEOUT_SECONDS"}
 def app_settings(
     ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[AgentDefinition]
 ) -> dict[str, str]:
-    """Return the environment of a functions host, where the app also plays the services of these agents."""
+    """Return the environment of a functions host whose app also simulates the services of these agents."""
     storage = storage_connection_string(ports)
     return {
         "StateStorage": storage,
@@ -78,5 +81,4 @@ def simulated(
 
 
 def simulated_address(app: str, agent: str) -> str:
-    """Return the address at which the app simulates the service of an agent."""
     return f"{app}/simulator/{agent}"

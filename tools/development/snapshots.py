@@ -31,11 +31,11 @@ KEPT = ROOT / "tests/deployment/snapshots"
 COMPILED, SOURCES = "template", "sources"
 COMMAND = "make snapshots ARGS=--write"
 SHOWN = 5
-"""Differences that are printed of a file."""
+"""How many differences of a file are printed."""
 GROUP = re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/")
-"""What the ids of almost all resources begin with."""
+"""The beginning of the ids of almost all resources."""
 PROBES = "Probe.Conditions/values"
-"""A type that Azure does not have: the compiler works out its properties, which are the template's conditions."""
+"""A type that does not exist in Azure. The compiler computes its properties, which are the template's conditions."""
 REQUIRED: Mapping[str, Any] = {
     "environmentName": "test",
     "location": "westeurope",
@@ -48,19 +48,22 @@ STAND_INS = {
     "environment().authentication.loginEndpoint": "https://login.microsoftonline.com/",
     "reference('site').defaultHostName": "app.azurewebsites.net",
 }
-"""Values that only Azure knows, and that the template uses in names and calls, which would stay formulas without them.
+"""Replacements for values that only Azure knows. The template uses them in names and calls.
 
-The values are those of Azure's public cloud, and some host name.
+Without them, these would stay formulas. The values are those of Azure's public cloud, and a made-up host name.
 """
 SIGN_IN = "00000000-0000-0000-0000-00000000000a"
 DEVELOPER = "00000000-0000-0000-0000-00000000000d"
 
 Given = Mapping[str, Mapping[str, Any]]
-"""`parameters` besides the required ones, and `options`: for each file in `infra/options` the values that differ."""
+"""`parameters` besides the required ones, and `options`: the values that differ for each file in `infra/options`."""
 
 
 def sets(business: Application) -> Mapping[str, Given]:
-    """Return what the files are made from. Together they reach both sides of every condition of the template but those of single items of a loop."""
+    """Return the inputs of each snapshot.
+
+    Together they reach both sides of every condition of the template, except those of single items of a loop.
+    """
     every = {
         setting.name: address(setting.name)
         for agent in business.agents
@@ -170,7 +173,7 @@ def sets(business: Application) -> Mapping[str, Given]:
 
 
 def address(setting: str) -> str:
-    """Return the value that the sets give to a setting of a service."""
+    """Return the value of a setting with a service's address in the sets."""
     return f"https://{setting.lower().replace('_', '-')}.example.com"
 
 
@@ -180,14 +183,14 @@ def reference(secret: str) -> str:
 
 
 class Snapshots:
-    """Makes snapshots of the template as it stands, in a folder for its own files."""
+    """Makes snapshots of the present template, in a folder for its own files."""
 
     def __init__(self, uses: compiler.Compiler, folder: Path) -> None:
         self._compiler, self._folder = uses, folder
         self._compiled: dict[str, Json] = {}
 
     def template(self, options: Mapping[str, Json] | None = None) -> Json:
-        """Return the compiled template with these options; raises `StackError` if the compiler refuses it."""
+        """Return the compiled template with these options. Raises `StackError` if the compiler refuses it."""
         key = json.dumps(options or {}, sort_keys=True)
         if key not in self._compiled:
             infra = self._new_folder() / "infra"
@@ -221,7 +224,10 @@ class Snapshots:
         }
 
     def write(self, template: Json, parameters: Json) -> Path:
-        """Write a compiled template and a file with parameters for it. Each parameter has the line of its place, from 2."""
+        """Write a compiled template and a parameters file for it.
+
+        Each parameter is on the line of its position, from 2.
+        """
         folder = self._new_folder()
         (folder / "template.json").write_text(json.dumps(template))
         (folder / "parameters.json").write_text(json.dumps(parameters))
@@ -235,7 +241,7 @@ class Snapshots:
         return Path(tempfile.mkdtemp(dir=self._folder))
 
     def every(self) -> dict[str, Json]:
-        """Return the content of every file that is kept, by name."""
+        """Return the content of every snapshot file, by name."""
         business = named(DEPLOYED)
         read = sorted(path.relative_to(ROOT) for path in self._compiler.files_read(bicep.MAIN))
         return {
@@ -249,7 +255,7 @@ class Snapshots:
 
 
 def _probe(template: Json) -> list[str]:
-    """Add to each module a resource for each of its conditions; return their names."""
+    """Add a resource for each condition to its module. Return the names of the conditions."""
     found = []
     for number, (name, module, expression) in enumerate(list(conditions(template))):
         probe = {
@@ -269,7 +275,7 @@ def _probe(template: Json) -> list[str]:
 def _computable(value: Any) -> Any:
     """Return a template with plain parameters for secure ones, and with the stand-ins.
 
-    What is made of a secure parameter, or of what a stand-in replaces, would stay a formula.
+    Otherwise all values that depend on these would stay formulas.
     """
     if isinstance(value, list):
         return [_computable(item) for item in value]
@@ -285,7 +291,10 @@ def _computable(value: Any) -> Any:
 
 
 def without_noise(value: Any) -> Any:
-    """Return it without the compiler's version and hash, and without the workbook, which is one long line."""
+    """Return the content without the compiler's version and hash, and without the workbook.
+
+    The workbook is one long line.
+    """
     if isinstance(value, dict):
         return {name: without_noise(item) for name, item in value.items() if name != "_generator"}
     if isinstance(value, list):
@@ -294,19 +303,19 @@ def without_noise(value: Any) -> Any:
 
 
 def digest(path: Path) -> str:
-    """Return a digest of the text of a file, which does not depend on its line ends; empty if there is none."""
+    """Return a digest of a text file that does not depend on its line ends. Empty if there is no file."""
     return hashlib.sha256(path.read_text().encode()).hexdigest() if path.exists() else ""
 
 
 def kept(name: str) -> Json:
-    """Return the content of a kept file; empty if there is none."""
+    """Return the content of a snapshot file. Empty if there is none."""
     path = KEPT / f"{name}.json"
     content: Json = json.loads(path.read_text()) if path.exists() else {}
     return content
 
 
 def outdated() -> list[str]:
-    """Return what has changed since the files were made: files that the template reads, and sets."""
+    """Return what has changed since the snapshots were made: files that the template reads, and sets."""
     business = named(DEPLOYED)
     files = [
         name for name, was in kept(SOURCES).get("files", {}).items() if digest(ROOT / name) != was
@@ -323,7 +332,7 @@ def _is_of(content: Json, given: Given) -> bool:
 
 
 def differences(before: Any, after: Any, place: str = "") -> Iterator[str]:
-    """Yield a line for each place at which two contents differ. Resources are compared by their ids."""
+    """Yield a line for each place where two contents differ. Resources are compared by their ids."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
             inner = f"{place}.{name}" if place else name
@@ -349,18 +358,18 @@ def _shown(value: Any) -> str:
 
 
 def text_of(content: Json) -> str:
-    """Return the text of a kept file: keys are sorted, and each value has a line."""
+    """Return the text of a snapshot file, with sorted keys and one line for each value."""
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def make_all(program: str) -> dict[str, Json]:
-    """Return the content of every file that is kept, as the template stands now; raises `StackError`."""
+    """Return the content of every snapshot file for the present template. Raises `StackError`."""
     with tempfile.TemporaryDirectory() as folder, compiler.running(program) as running:
         return Snapshots(running, Path(folder).resolve()).every()
 
 
 def compare(made: Mapping[str, Json]) -> None:
-    """Raise `StackError` that names each file with what differs."""
+    """Raise `StackError` with the differences of each file."""
     faults = []
     names = made.keys() | {path.stem for path in KEPT.glob("*.json")}
     for name in sorted(names):
@@ -374,7 +383,7 @@ def compare(made: Mapping[str, Json]) -> None:
 
 
 def write(made: Mapping[str, Json]) -> None:
-    """Write every file anew, and delete those of sets that are gone."""
+    """Write every file again, and delete the files of former sets."""
     KEPT.mkdir(exist_ok=True)
     for path in KEPT.glob("*.json"):
         if path.stem not in made:
@@ -388,7 +397,6 @@ def write(made: Mapping[str, Json]) -> None:
     "--write", "writes", is_flag=True, help="Write the files. Without it they are compared."
 )
 def main(*, writes: bool) -> None:
-    """Exit with 1 if a file is not what the compiler works out now."""
     try:
         made = make_all(bicep.required())
         if writes:

@@ -1,4 +1,4 @@
-"""The app on the embedded stack, with the queues, tables and settings that it wants to be there."""
+"""The app on the embedded stack, with its queues, tables and settings."""
 
 import os
 import secrets
@@ -19,49 +19,49 @@ from functions_alone.host.host_json import HOST_JSON
 from functions_alone.ports import Ports
 
 MODULES = os.pathsep.join((str(ROOT), str(ROOT / "tools")))
-"""Where a host finds modules, after the app's own folder: an author's package comes before one of the tools."""
+"""Where a host finds modules, after the app's own folder. An author's package comes before one of the tools."""
 ALERTS = "operator-alerts"
 """The queue to which Event Grid delivers."""
 LAYOUT = Layout(oldest=13, newest=13, remedy="empty the folder with `make clean`")
-"""What the data folder holds. Raise both numbers when rows or messages change: no data are converted."""
+"""The layout of the data folder. Raise both numbers when rows or messages change, because no data is converted."""
 ROWS = "13-1b5879b43ecff13b"
-"""The fingerprint of the rows and messages of this layout; `tests/repository/test_layout.py` computes it."""
+"""The fingerprint of the rows and messages of this layout, computed by `tests/repository/test_layout.py`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AppStackConfig:
-    """What a person or a test says of a stack; the rest follows from it."""
+    """The configuration of a stack by a person or a test. Everything else follows from it."""
 
     ports: Ports
     data: Path
     hosts: int = 1
     operator_key: str = "local-operator"
     functions: str = ""
-    """Comma-separated names of the functions that the hosts run; empty for all."""
+    """Comma-separated names of the functions that the hosts run. Empty for all."""
     more_queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
+    """Service Bus queues besides those of infra/queues.json, by name, with the emulator's property names."""
     business: str = DEPLOYED
-    """Name of the business that the hosts run."""
+    """The name of the business that the hosts run."""
     app: Path | None = None
-    """Folder of another `function_app.py` than that of the business."""
+    """The folder of another `function_app.py` than that of the business."""
     agents: Sequence[AgentDefinition]
-    """What the business declares: their queues are made, and the app plays their services."""
+    """The agents of the business. Their queues are made, and the app simulates their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What replaces the embedded defaults of the app's settings."""
+    """Values that replace the embedded defaults of the app's settings."""
     in_memory: bool = False
     """Whether Azurite forgets everything when it stops."""
     restart: bool = True
-    """Whether a child that dies is started again."""
+    """Whether a child process that dies is started again."""
 
     @classmethod
     def for_tests(cls, data: Path, **changes: object) -> "AppStackConfig":
-        """Return a stack on free ports that leaves dead hosts alone, of the business on which tests run."""
+        """Return a stack for tests, with free ports and without restarts of dead hosts."""
         usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
         tried = {"business": TRIED, "agents": named(TRIED).agents}
         return cls(**(usual | tried | changes))  # type: ignore[arg-type]
 
     def queues(self) -> Mapping[str, Any]:
-        """Return the configuration of the broker: the app's queues, those of the agents, and more."""
+        """Return the configuration of the broker: the queues of the app, the agents, and more."""
         names = bus_queues([agent.name for agent in self.agents], answers=True)
         return config({name: {} for name in names} | dict(self.more_queues))
 
@@ -83,7 +83,6 @@ class AppStack(platform.Stack):
         super().__init__(_whole(config, self._settings), say, show)
 
     def app_environment(self) -> dict[str, str]:
-        """Return the settings that the hosts get."""
         return {name: self._settings[name] for name in self._names}
 
 

@@ -43,7 +43,7 @@ _FAILED_UNDO = 'state "Failed" as undoFailed'
 
 
 def sections() -> Mapping[tuple[str, str], str]:
-    """Return the text that stands in each page under each name."""
+    """Return the text of each section, by page and name."""
     details = {
         "order": _mermaid(_order()),
         "states": _states(),
@@ -60,7 +60,7 @@ def sections() -> Mapping[tuple[str, str], str]:
 
 
 def written(place: str, page: str) -> str:
-    """Return the page with its sections; raises `ValueError` if it has no place for one."""
+    """Return the page with its sections. Raises `ValueError` if it has no place for one."""
     for (where, name), text in sections().items():
         if where == place:
             page = with_section(page, COMMAND, name, text)
@@ -89,7 +89,7 @@ def _order() -> Iterator[Arrow]:
 
 
 def _step(*, is_undo: bool) -> Iterator[Arrow]:
-    """Yield every transition in the words of the pattern, on the way forward or of the undo."""
+    """Yield every transition in the words of the pattern, for doing or for undoing steps."""
     for event, before, after in rows():
         if _is_of_undo(before, after) is is_undo:
             yield _word(before), _word(after), event
@@ -101,7 +101,7 @@ def _word(kind: Kind) -> str:
 
 
 def _core(*, is_undo: bool) -> Iterator[Arrow]:
-    """Yield the transitions of no optional behaviour, on the way forward or of the undo."""
+    """Yield the transitions without optional behaviour, for doing or for undoing steps."""
     for event, before, after in rows():
         if not features_of(event, before, after) and _is_of_undo(before, after) is is_undo:
             yield _short(before), _short(after), event
@@ -121,7 +121,7 @@ def _of(feature: Feature) -> Iterator[Arrow]:
 def _short(kind: Kind, feature: Feature | None = None) -> str:
     """Return the name of a state in a diagram, in which all waits are one state.
 
-    Those that belong to the optional behaviour of the diagram stand apart.
+    Waits of the diagram's optional behaviour are separate states.
     """
     first, wait = kind[0], kind[-1]
     if not issubclass(wait, Wait):
@@ -144,7 +144,6 @@ def _states() -> str:
 @click.command(help=__doc__)
 @click.option("--write", "to_be_written", is_flag=True, help="Put the diagrams into the documents.")
 def main(*, to_be_written: bool) -> None:
-    """Exit with 1 if a page has other diagrams, unless they are to be written."""
     for place in (OVERVIEW, DETAILS):
         page = (ROOT / place).read_text()
         wanted = written(place, page)

@@ -1,4 +1,4 @@
-"""Puts an order onto the submission queue of the running stack, as a trusted submitter does."""
+"""Puts an order on the submission queue of the running stack, like a trusted submitter."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ new_order_id = order_ids(8)
 
 
 async def submit(ports: Ports, payload: Mapping[str, Any], workflow: str | None) -> str:
-    """Submit an order, whatever its business will say of it, and return its id."""
+    """Submit an order without checking it, and return its id."""
     order_id = new_order_id()
     message = Submission.model_validate(
         {

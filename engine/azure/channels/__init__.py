@@ -1,1 +1,1 @@
-"""The channels over which digests reach people: mail, webhooks of chats, and SMTP."""
+"""The channels that send digests to people: email, chat webhooks and SMTP."""

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from engine.urls import LOOPBACK
 
 MOST_RECIPIENTS = 50
-"""How many recipients Azure Communication Services takes for a mail."""
+"""How many recipients Azure Communication Services accepts for an email."""
 MAX_ADDRESS_CHARACTERS = 254
 TLS_PORT, STARTTLS_PORT = 465, 587
 MAIL_ADDRESS = re.compile(
@@ -20,12 +20,12 @@ PRINTABLE = re.compile("[!-~]+")
 
 
 def is_mail_address(text: str) -> bool:
-    """Whether the text is one ASCII address, without a name: it fits into a header as it is."""
+    """Whether the text is one ASCII address without a name, which fits into a header unchanged."""
     return len(text) <= MAX_ADDRESS_CHARACTERS and MAIL_ADDRESS.fullmatch(text) is not None
 
 
 def addresses_in(text: str) -> list[str]:
-    """Return the addresses between the commas, valid or not."""
+    """Split the text at its commas. The addresses may be invalid."""
     return [address for part in text.split(",") if (address := part.strip())]
 
 
@@ -33,22 +33,22 @@ class Encryption(Enum):
     """How the connection to a mail server is encrypted."""
 
     TLS = auto()
-    """From its beginning."""
+    """From the beginning."""
     STARTTLS = auto()
-    """Before anything is sent; a server that cannot do so gets nothing."""
+    """Before anything is sent. A server that cannot encrypt gets nothing."""
     NONE = auto()
-    """Not at all: the server is on this machine."""
+    """Not at all. Only for a server on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SmtpServer:
-    """A mail server, and the login to it."""
+    """A mail server with its login."""
 
     host: str
     port: int
     encryption: Encryption
     user: str = field(default="", repr=False)
-    """Empty for no login."""
+    """Empty if there is no login."""
     password: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -57,10 +57,10 @@ class SmtpServer:
 
 
 def smtp_server(url: str) -> SmtpServer:
-    """Return the server at an address such as `smtps://user:password@host:465`.
+    """Parse the address of a server, such as `smtps://user:password@host:465`.
 
-    `smtp://` stands for STARTTLS, or no encryption on this machine; port 465 has TLS in any case.
-    Raises ValueError.
+    `smtp://` means STARTTLS, or no encryption if the server is on this machine. Port 465 always
+    means TLS. Raises ValueError for any other text.
     """
     parts, port = _split(url)
     host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""The channel of mail through Azure Communication Services, with the app's identity."""
+"""The channel that sends email through Azure Communication Services, with the app's identity."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -19,20 +19,22 @@ from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from engine.ports import Clock
 
 LIMIT_SECONDS = 25.0
-"""For the token of the app's identity and the one request."""
+"""The time limit for the identity's token and the one request together."""
 NO_RIGHT = {401, 403}
-"""A new role takes minutes until it has an effect."""
+"""The statuses for a missing role. A new role takes effect only after minutes."""
 UNEXPECTED = range(200, 300)
-"""The service takes a mail with 202 alone; whether it did after another success is unknown."""
+"""The service accepts an email only with 202. After another success, its acceptance is unknown."""
 LEAST_PAUSE = timedelta(minutes=1)
-"""After 429: each request, also a refused one, counts against the limits of the subscription."""
+"""The shortest pause after 429. Each request counts against the subscription's limits, even a
+refused one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MailChannel:
     """`Channel` over Azure Communication Services.
 
-    Its client neither retries nor follows redirects: the SDK would sleep through `Retry-After`.
+    The client neither retries nor follows redirects, because the SDK would sleep through
+    `Retry-After`.
     """
 
     host: str
@@ -44,7 +46,10 @@ class MailChannel:
     name: str = ChannelName.MAIL
 
     async def send(self, digest: Digest) -> None:
-        """See `Channel.send`; the service is said to take a repeated operation for the same one."""
+        """Send a digest.
+
+        The service is documented to treat a repeated operation id as the same email.
+        """
         try:
             async with asyncio.timeout(self.limit_seconds):
                 # Without polling, which has a limit of its own: 202 means that the mail was taken.

@@ -1,4 +1,4 @@
-"""The parts of a message that all channels share, and the two texts of a mail."""
+"""The parts of a message that all channels share, and the two texts of an email."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -14,13 +14,13 @@ from engine.words.digests import others_of
 from engine.words.values import TO_THE_MINUTE
 
 SUBJECT, TITLE, ABOUT, REASON, ADVICE = 200, 150, 200, 500, 500
-"""The longest texts, in characters, so that one entry always fits into a message."""
+"""The longest texts, in characters. With these, one entry always fits into a message."""
 MAX_LINK_CHARACTERS = 400
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """An entry of a digest as plain texts, which each channel escapes in its own way."""
+    """An entry of a digest as plain text. Each channel escapes the texts in its own way."""
 
     heading: str
     about: str
@@ -31,15 +31,13 @@ class Section:
 
 
 def subject_of(digest: Digest) -> str:
-    """Return the subject on one line, fit for a header.
-
-    An encoded word in it would be decoded, perhaps to a line break and a header of its own.
-    """
+    """Return the subject as one line for a header."""
+    # An encoded word could be decoded to a line break and another header.
     return clean(digests.subject_of(digest).replace("=?", "= ?"), SUBJECT)
 
 
 def section_of(entry: DigestEntry) -> Section:
-    """Return the texts of an entry; an address that is not http(s) is left out."""
+    """Return the texts of an entry. An address that is not http or https is left out."""
     facts = [
         (text("digest.reason"), clean(entry.reason, REASON)),
         (text("digest.advice"), clean(entry.advice, ADVICE)),
@@ -55,7 +53,6 @@ def section_of(entry: DigestEntry) -> Section:
 
 
 def console_of(digest: Digest) -> list[tuple[str, str]]:
-    """Return the link to all alerts, if there is one."""
     return _links([(text("digest.all-alerts"), digest.link)])
 
 
@@ -68,9 +65,9 @@ def _links(links: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def fitted(digest: Digest, most: int, fits: Callable[[Digest], bool]) -> Digest:
-    """Return the digest with its first entries, at most `most`, as many as fit.
+    """Return the digest with its first entries: as many as fit, but at most `most`.
 
-    The first one stays in any case; those left out count as others.
+    The first entry always stays. Entries that are left out are counted as others.
     """
     counts = range(2, min(most, len(digest.entries)) + 1)
     too_many = bisect_left(counts, True, key=lambda count: not fits(_first(digest, count)))  # noqa: FBT003 - a key, not a flag
@@ -83,7 +80,7 @@ def _first(digest: Digest, count: int) -> Digest:
 
 
 def plain_text(digest: Digest) -> str:
-    """Return the digest as the plain text of a mail."""
+    """Return the plain text of an email."""
     return "\n\n".join("\n".join(lines) for lines in _paragraphs(digest)) + "\n"
 
 
@@ -99,7 +96,7 @@ def _paragraphs(digest: Digest) -> Iterator[list[str]]:
 
 
 def html_text(digest: Digest) -> str:
-    """Return the digest as the HTML of a mail; all texts of others are escaped."""
+    """Return the HTML of an email. All texts are escaped."""
     language = escape(texts()[LOCALE].partition("-")[0])
     parts = [f'<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"></head><body>']
     for entry in digest.entries:

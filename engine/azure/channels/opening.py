@@ -23,9 +23,9 @@ BODIES: Mapping[ChannelName, Callable[[Digest], bytes]] = {
 
 
 def open_channels(settings: ChannelSettings, pool: Connections) -> Mapping[str, Channel]:
-    """Return the configured channels by name; no I/O happens before one of them sends.
+    """Make the configured channels, by name. Nothing connects before a channel sends.
 
-    What they open is closed with the pool.
+    Closing the pool closes their connections, too.
     """
     return {name: _channel(name, settings, pool) for name in settings.on}
 

@@ -1,4 +1,4 @@
-"""The settings of the channels to people: a channel is on if its settings are there."""
+"""The settings of the channels to people. A channel is on if its settings are present."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
@@ -41,17 +41,17 @@ NEEDED = {
     ChannelName.SMTP: ("SMTP_URL", "SMTP_SENDER", "ALERT_RECIPIENTS"),
 }
 SHARED = "ALERT_RECIPIENTS"
-"""The setting of two channels, which by itself puts none of them on."""
+"""A setting that two channels share. It does not switch on either of them."""
 DAY_SECONDS = 86_400
 
 
 def _decoded(value: Any) -> Any:
-    """Return the content of a JSON text: what pydantic-settings decodes by itself has no fault."""
+    """Decode JSON text. pydantic-settings' own decoding reports no fault."""
     return from_json(value) if isinstance(value, str) else value
 
 
 class ChannelSettings(BaseSettings):
-    """The part of the settings that the channels need."""
+    """The settings of the channels."""
 
     mail_endpoint: (
         Annotated[str, Field(pattern=r"^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?$")] | None
@@ -80,22 +80,22 @@ class ChannelSettings(BaseSettings):
 
     @property
     def recipients(self) -> Sequence[str]:
-        """The addresses to which both mail channels send, each once."""
+        """The recipients of both mail channels, each once."""
         return list(dict.fromkeys(addresses_in(self.value_of(SHARED))))
 
     @property
     def on(self) -> Sequence[ChannelName]:
-        """The channels whose settings are there."""
+        """The channels whose settings are all present."""
         return [name for name, needed in NEEDED.items() if all(map(self.value_of, needed))]
 
     def value_of(self, setting: str) -> str:
-        """Return the value of one of the channels' settings; empty if it is not set."""
+        """Return the value of a setting. Empty if it is not set."""
         value = getattr(self, setting.lower())
         return value.get_secret_value() if isinstance(value, SecretStr) else value or ""
 
 
 def channel_faults(settings: ChannelSettings) -> Iterator[Fault]:
-    """Yield what is wrong with the settings of channels; no fault has a value of a secret."""
+    """Yield the faults of the channels' settings. No fault contains the value of a secret."""
     yield from _incomplete(settings)
     yield from _rule_faults(settings)
     for name in dict.fromkeys(name for needed in NEEDED.values() for name in needed):
@@ -107,7 +107,7 @@ def channel_faults(settings: ChannelSettings) -> Iterator[Fault]:
 
 
 def _incomplete(settings: ChannelSettings) -> Iterator[Fault]:
-    """Yield a fault for each setting that a channel lacks while it has another one."""
+    """Yield a fault for each setting that a channel lacks although it has others."""
     missing: dict[str, ChannelName] = {}
     for channel, needed in NEEDED.items():
         unset = [name for name in needed if not settings.value_of(name)]
@@ -118,7 +118,7 @@ def _incomplete(settings: ChannelSettings) -> Iterator[Fault]:
 
 
 def _rule_faults(settings: ChannelSettings) -> Iterator[Fault]:
-    """Yield a fault for each part of a rule by which nothing would be sent."""
+    """Yield a fault for each part of a rule that can never match."""
     rules = settings.alert_rules
     for channel in dict.fromkeys(rule.channel for rule in rules):
         # One that is on in part has a fault of its own.

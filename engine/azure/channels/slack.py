@@ -1,4 +1,4 @@
-"""The message to an incoming webhook of Slack: a text for the notification, and blocks."""
+"""The message to a Slack webhook: a text for the notification, and blocks."""
 
 import json
 from collections.abc import Iterator
@@ -16,14 +16,15 @@ from engine.words.digests import others_of
 
 MOST_BLOCKS = 50
 MOST_OF_TEXT = 460
-"""Of each text or address of an entry, when escaped: a block takes 3,000 characters."""
+"""The longest escaped text or address of an entry, in characters. A block may have 3,000."""
 CUT = "…"
 MAX_CHARACTERS = 12_000
-"""In all blocks together: at about 13,200 Slack answers `msg_blocks_too_long` (bolt-js 2509)."""
+"""The most characters of all blocks. Slack answers `msg_blocks_too_long` at about 13,200 (bolt-js
+2509)."""
 MOST_ENTRIES = MOST_BLOCKS - 2
-"""Besides them there are a heading and a last block."""
+"""The most entries. A heading and a last block need two more blocks."""
 SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-"""The characters of links and mentions: `<!channel>` in a text would call everybody."""
+"""The characters of links and mentions. An unescaped `<!channel>` would notify everybody."""
 
 Element = dict[str, Any]
 
@@ -67,7 +68,7 @@ def _links(links: list[tuple[str, str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return the text for mrkdwn, cut to `MOST_OF_TEXT` characters, never inside of an entity."""
+    """Escape the text for mrkdwn, and cut it at `MOST_OF_TEXT` characters outside of entities."""
     shown = ""
     for character in text:
         shown += SPECIAL.get(character, character)

@@ -1,4 +1,4 @@
-"""The channel of mail through a server of one's own."""
+"""The channel that sends email through your own server."""
 
 import asyncio
 import logging
@@ -23,14 +23,18 @@ log = logging.getLogger(__name__)
 
 LIMIT_SECONDS = 20.0
 ONE_ANSWER = 0.4
-"""The part of the time limit for one answer: a server that hangs at QUIT has taken the message."""
+"""The share of the time limit for one answer. If a server hangs at QUIT, it has accepted the
+message."""
 PASSING = range(400, 500)
-"""The codes of a server that may take the message later (RFC 5321, 4.2.1)."""
+"""The codes of a server that may accept the message later (RFC 5321, 4.2.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmtpChannel:
-    """`Channel` over SMTP; without encryption only to a server on this machine."""
+    """`Channel` over SMTP.
+
+    An unencrypted connection is only allowed to a server on this machine.
+    """
 
     server: SmtpServer
     sender: str
@@ -40,7 +44,7 @@ class SmtpChannel:
     name: str = ChannelName.SMTP
 
     async def send(self, digest: Digest) -> None:
-        """See `Channel.send`; it is sent if the server takes it for one of the recipients."""
+        """Send a digest. It counts as sent if the server accepts it for one of the recipients."""
         try:
             async with asyncio.timeout(self.limit_seconds):
                 refused, _ = await self._deliver(self._message(digest))
@@ -81,7 +85,7 @@ class SmtpChannel:
         )
 
     def _message(self, digest: Digest) -> EmailMessage:
-        """Return the mail; a repeat has the same `Message-ID`."""
+        """Make the email. A repeat has the same `Message-ID`."""
         message = EmailMessage(policy=SMTP)
         message["From"] = self.sender
         message["To"] = ", ".join(self.recipients)

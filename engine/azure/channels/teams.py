@@ -1,6 +1,7 @@
-"""The message to a Teams workflow: an Adaptive Card.
+"""The message to a Teams workflow, as an Adaptive Card.
 
-Texts of others are in `TextRun`s alone, which know no Markdown: neither links nor mentions.
+Texts from orders and services are only in `TextRun`s. These have no Markdown, so no links and no
+mentions.
 """
 
 import json
@@ -18,7 +19,7 @@ from engine.azure.channels.message_texts import (
 from engine.words.digests import others_of
 
 MAX_BYTES = 20_000
-"""Below the 21 KB that are safe: the workflow fails after its 202, so nobody would learn of it."""
+"""The longest body, in bytes. About 21 KB are safe. A longer one fails after the 202, unnoticed."""
 MOST_ENTRIES = 50
 
 Element = dict[str, Any]

@@ -1,4 +1,7 @@
-"""The channel of a chat: a webhook, whose address is the secret that lets anybody post."""
+"""The channel to a chat through a webhook.
+
+The webhook's address is a secret that lets anybody post.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -29,7 +32,7 @@ class WebhookChannel:
     limit_seconds: float = LIMIT_SECONDS
 
     async def send(self, digest: Digest) -> None:
-        """See `Channel.send`; neither service recognises a repeat."""
+        """Send a digest. Neither service recognises a repeat."""
         url = URL(self.url, encoded=True)  # its query is signed as it is written
         host = url.host or ""
         try:
@@ -55,7 +58,7 @@ class WebhookChannel:
 
 
 def _code(answer: ServiceAnswer) -> str:
-    """Return the code of a refusal: the whole text of Slack's answer, or a field of Teams'."""
+    """Return the code of a refusal: the whole answer of Slack, or a field of Teams' answer."""
     error = (answer.content or {}).get("error")
     if isinstance(error, dict):
         return str(error.get("code", ""))

@@ -1,4 +1,7 @@
-"""Service Bus: a pooled sender for each queue; concurrent messages to a queue share a batch."""
+"""Service Bus, with one pooled sender for each queue.
+
+Concurrent messages to a queue share a batch.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -36,18 +39,18 @@ REFUSALS = (
     ServiceBusAuthorizationError,
     ServiceBusQuotaExceededError,
 )
-"""The errors of one queue while the bus itself is reached."""
+"""Errors of a single queue while the bus itself can be reached."""
 REFUSED_FOR = timedelta(seconds=1)
-"""How long a message is retried that its queue refuses: a whole batch waits for it."""
+"""How long a message is retried that its queue refuses. The whole batch waits for it."""
 LONGEST_LIFE = timedelta(days=49)
-"""The longest time to live: the protocol counts milliseconds in 32 bits."""
+"""The longest time to live. The protocol counts milliseconds in 32 bits."""
 MAX_SENDERS = 32
 """How many idle senders stay open.
 
-The app's own queues are fewer, but each sender of orders may have a private one.
+The app's own queues are fewer, but each sender of orders may have a private queue.
 """
 MAX_IN_A_BATCH = 500
-"""How many messages one batch has at most: more would only delay those that come after."""
+"""The most messages in a batch. More would only delay those that come after."""
 
 
 class ServiceBus:
@@ -58,13 +61,16 @@ class ServiceBus:
         self._senders: dict[str, ServiceBusSender] = {}
         """The idle senders by queue, the least recently used first."""
         self._peeking: ServiceBusReceiver | None = None
-        """The receiver of probes, kept open between them; None while a probe is under way."""
+        """The receiver of probes, which stays open between probes. None during a probe."""
         self._closing: set[asyncio.Task[None]] = set()
         self._sends: GroupCommit[BusMessage | None, None] = GroupCommit(self._flush)
-        """The waiting messages; None instead of a message only opens the sender."""
+        """The waiting messages. None in the place of a message only opens the sender."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """See `Bus.send`; raises `InvalidError` for an unfit message, such as one too large."""
+        """Send messages.
+
+        Raises `InvalidError` for a message that cannot be sent, such as one too large.
+        """
         outcomes = await asyncio.gather(
             *map(self._send_while_it_lives, messages), return_exceptions=True
         )
@@ -73,7 +79,7 @@ class ServiceBus:
                 raise outcome
 
     async def _send_while_it_lives(self, message: BusMessage) -> None:
-        """Retry an outage for as long as the message lives, and a refusal for `REFUSED_FOR`."""
+        """Retry an outage until the message expires, and a refusal for `REFUSED_FOR`."""
         life = message.time_to_live or timedelta()
         life = life if message.patience is None else min(life, message.patience)
 
@@ -95,11 +101,9 @@ class ServiceBus:
             raise UnavailableError(fault) from error
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """See `Bus.probe`; opens the senders, so that the first message need not wait, and peeks.
-
-        The peek is needed because an open sender does not notice that the bus has gone away.
-        """
+        """Open the senders, so that the first message need not wait, and check the connection."""
         await asyncio.gather(*(self._sends.submit(queue, None) for queue in queues))
+        # An open sender does not notice that the bus is unavailable. A peek does.
         receiver = self._peeking or self._client().get_queue_receiver(queues[0])
         self._peeking = None
         try:
@@ -111,7 +115,6 @@ class ServiceBus:
         self._peeking = receiver
 
     async def close(self) -> None:
-        """Close the senders."""
         while self._senders:
             self._close_later(self._senders.popitem()[1])
         if self._peeking:
@@ -132,7 +135,7 @@ class ServiceBus:
 
     @contextmanager
     def _sender(self, queue: str) -> Iterator[ServiceBusSender]:
-        """Lend the sender of a queue exclusively; close it if its link may be broken.
+        """Reserve the sender of a queue. Close it if its link may be broken.
 
         Closing can take a second, so it happens in the background. If there are too many senders,
         the least recently used one is closed.
@@ -161,7 +164,10 @@ def _is_refused(state: RetryCallState) -> bool:
 async def _send(
     sender: ServiceBusSender, batch: ServiceBusMessageBatch, waiting: Sequence[BusMessage | None]
 ) -> list[Exception | None]:
-    """Send the first messages that fit into the batch; one that no queue can take fails alone."""
+    """Send the first messages that fit into the batch.
+
+    A message that no queue can accept fails alone.
+    """
     outcomes: list[Exception | None] = []
     for message in waiting:
         try:

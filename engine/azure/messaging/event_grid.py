@@ -1,4 +1,4 @@
-"""Event Grid: events go out as CloudEvents 1.0 (ALR-1)."""
+"""Event Grid. Events are sent as CloudEvents 1.0 (ALR-1)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,6 @@ class EventGrid:
         self._client = client
 
     async def publish(self, events: Sequence[OperatorEvent]) -> None:
-        """See `EventPublisher.publish`."""
         # A 404 means that the topic is missing: the events are sound.
         with writing(), azure_errors("Event Grid", UnavailableError):
             await self._client().send([_cloud_event(event) for event in events])

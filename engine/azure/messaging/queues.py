@@ -1,4 +1,4 @@
-"""Storage Queues: plain text, not base64 (host.json says `messageEncoding: none`)."""
+"""Storage Queues with plain text instead of base64 (`messageEncoding: none` in host.json)."""
 
 import math
 import re
@@ -15,13 +15,13 @@ NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that the XML of Storage Queues cannot hold."""
 
 FOREVER = -1
-"""The time to live without an end; the default is seven days."""
+"""A time to live without an end. The default is seven days."""
 
 
 def check(text: str) -> None:
     """Raise `InvalidError` for characters that XML cannot hold.
 
-    Azure refuses them, and Azurite accepts them but cannot deliver the message.
+    Azure refuses them. Azurite accepts them, but cannot deliver the message.
     """
     if found := NO_XML.search(text):
         facts = {"position": found.start() + 1, "character": f"U+{ord(found[0]):04X}"}
@@ -35,19 +35,16 @@ class StorageQueue:
         self._queue = queue
 
     async def put(self, text: str, pause: timedelta | None = None) -> None:
-        """See `TextQueue.put`."""
         check(text)
         hidden = math.ceil(pause.total_seconds()) if pause else None
         with writing(), azure_errors("storage queue", UnavailableError):
             await self._queue().send_message(text, time_to_live=FOREVER, visibility_timeout=hidden)
 
     async def waiting(self) -> int:
-        """See `TextQueue.waiting`."""
         with azure_errors("storage queue", UnavailableError):
             return (await self._queue().get_queue_properties()).approximate_message_count or 0
 
     async def oldest(self) -> datetime | None:
-        """See `TextQueue.oldest`."""
         with azure_errors("storage queue", UnavailableError):
             heads = await self._queue().peek_messages(max_messages=1)
         return heads[0].inserted_on if heads else None

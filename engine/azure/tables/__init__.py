@@ -1,1 +1,1 @@
-"""Tables: one entity group transaction for each change, and one shape of query."""
+"""Tables: one entity group transaction for each change, and one kind of query."""

@@ -6,7 +6,10 @@ from collections.abc import Awaitable, Callable
 
 
 class RateLimiter:
-    """Gives one turn after the other, so many per second in this process; none is saved up."""
+    """Grants turns one after another, at a fixed rate in this process.
+
+    Unused turns are not saved.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Compares our clock with that of Table Storage, whose time is in each of its answers."""
+"""Compares this process's clock with the clock of Table Storage, whose answers contain its time."""
 
 import asyncio
 import math
@@ -17,14 +17,14 @@ from engine.domain.errors import UnavailableError
 from engine.ports import Clock
 
 RECENT_SECONDS = 5.0
-"""For so long after an answer, no request is sent only to compare the clocks."""
+"""For this time after an answer, no request is sent only to compare the clocks."""
 
 SENT = "sent_at"
-"""The name in a request's context for the time at which it was sent."""
+"""The key in a request's context for the time when it was sent."""
 
 
 class StoreClock:
-    """Compares the clocks with each answer, by two hooks of the SDK."""
+    """Compares the clocks with each answer, through two hooks of the SDK."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class StoreClock:
         self._asking = asyncio.Lock()
 
     def before_request(self, request: PipelineRequest[Any]) -> None:
-        """Note the time at which a request is sent, for each of its tries."""
+        """Record when a request is sent, for each of its attempts."""
         request.context[SENT] = self._clock(), self._monotonic()
 
     def after_response(self, response: PipelineResponse[Any, Any]) -> None:
-        """Compare the clocks, if the answer has a time."""
+        """Compare the clocks, if the answer contains a time."""
         sent, began = response.context[SENT]
         received, ended = self._clock(), self._monotonic()
         self._answered_at = ended
@@ -53,14 +53,20 @@ class StoreClock:
             self._detector.saw(ClockSample(date=date, sent=sent, received=received, took=took))
 
     async def skew(self, ask: Callable[[], Awaitable[Any]]) -> ClockSkew | None:
-        """See `ClockCheck`; `ask` sends any request, if the store has not answered lately."""
+        """Return the skew, as `ClockCheck` does.
+
+        `ask` sends any request, if no answer is recent.
+        """
         async with self._asking:  # concurrent callers use the same answers
             if self._monotonic() - self._answered_at > RECENT_SECONDS:
                 await self._compare(ask)
         return self._detector.skew
 
     async def _compare(self, ask: Callable[[], Awaitable[Any]]) -> None:
-        """Ask until the answers agree, at most `DECISIVE` times; a refusal has a time too."""
+        """Send requests until the answers agree, at most `DECISIVE` times.
+
+        A refusal has a time, too.
+        """
         for _ in range(DECISIVE):
             with suppress(UnavailableError):
                 await ask()
@@ -69,7 +75,7 @@ class StoreClock:
 
 
 def _date_of(header: str | None) -> datetime | None:
-    """Return the time in the header; None if it has none."""
+    """Return the time in the header, or None."""
     try:
         return parsedate_to_datetime(header or "").astimezone(UTC)
     except ValueError:

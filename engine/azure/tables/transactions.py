@@ -1,4 +1,7 @@
-"""Table Storage as this app uses it: entity group transactions, point reads and range queries."""
+"""The operations on Table Storage that this app uses.
+
+They are entity group transactions, point reads and range queries.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -16,28 +19,27 @@ from engine.storage.tables import ETags, Operation, Stored
 Outcome = ETags | Exception
 
 Parts = Mapping[str, str]
-"""One submission as it goes over the wire: the part of each operation by row key."""
+"""A submission as it is sent: the part of each operation by row key."""
 
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_500_000
-"""The largest content of a transaction: Table Storage takes 4 MiB, with headers."""
+"""The largest content of a transaction, in bytes. Table Storage accepts 4 MiB including headers."""
 
 
 class TableTransactions:
-    """One table; concurrent submissions to a partition share an entity group transaction."""
+    """One table. Concurrent submissions to a partition share an entity group transaction."""
 
     def __init__(
         self,
         table: Callable[[], TableClient],
         budget: RateLimiter | None = None,
     ) -> None:
-        """With a budget, each operation waits for its turn."""
         self._table = table
+        # With a budget, each operation waits for its turn.
         self._budget = budget
         self._commits: GroupCommit[Parts, ETags] = GroupCommit(self._flush)
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
-        """See `Table.submit`."""
         # An invalid row is refused here, before it can share a transaction with others.
         parts = wire.parts_of(self._table(), partition, operations)
         if not len(parts) == len(operations) <= MAX_OPERATIONS:
@@ -45,7 +47,10 @@ class TableTransactions:
         return await self._commits.submit(partition, parts) if parts else []
 
     async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:
-        """See `Table.submit_separately`; they are grouped where possible."""
+        """Carry out operations that do not depend on each other.
+
+        They are grouped where possible.
+        """
         outcomes = await asyncio.gather(
             *(self.submit(partition, [operation]) for operation in operations),
             return_exceptions=True,
@@ -55,7 +60,6 @@ class TableTransactions:
                 raise outcome
 
     async def get(self, partition: str, key: str) -> Stored | None:
-        """See `Table.get`."""
         await self._turn()
         with azure_errors("reading a row"):
             return await wire.read_one(self._table(), partition, key)
@@ -63,7 +67,6 @@ class TableTransactions:
     async def rows(
         self, partition: str, start: str, end: str, limit: int | None = None
     ) -> list[Stored]:
-        """See `Table.rows`."""
         if limit is not None and limit <= 0:
             return []
         found: list[Stored] = []
@@ -80,28 +83,28 @@ class TableTransactions:
             await self._budget.turn()
 
     async def _flush(self, _partition: str, waiting: Sequence[Parts]) -> list[Outcome]:
-        """Commit all together; after a refusal without the refused one, and then each by itself.
+        """Commit all submissions together.
 
-        Many conflicts in one group mean that another process does the same work. Leaving them out
-        one by one would take as many round trips as there are orders, and the others would wait.
-        If the error does not name the refused submission, each is tried by itself, so that none is
-        refused for the fault of another.
+        After a refusal, leave the refused one out, then try each alone.
         """
         group = _fitting(waiting)
         outcomes, error = await self._try(group)
         if error is None or isinstance(error, UnavailableError) or len(group) == 1:
             return outcomes
         guilty = _owner(group, error)
+        # Tried one by one, so that no submission is refused for the fault of another.
         if guilty is None:
             return await self._try_separately(group)
         others = [*group[:guilty], *group[guilty + 1 :]]
+        # Many conflicts in one group mean that another process does the same work. To leave them
+        # out one by one would take as many round trips as there are orders, while the others wait.
         outcomes, again = await self._try(others)
         if again and not isinstance(again, UnavailableError):
             outcomes = await self._try_separately(others)
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
     async def _try_separately(self, group: Sequence[Parts]) -> list[Outcome]:
-        """Commit each submission by itself."""
+        """Commit each submission in its own transaction."""
         tries = await asyncio.gather(*(self._try([parts]) for parts in group))
         return [outcomes[0] for outcomes, _ in tries]
 
@@ -118,7 +121,7 @@ class TableTransactions:
 
 
 def _fitting(waiting: Sequence[Parts]) -> Sequence[Parts]:
-    """Return the first submissions that fit into one transaction, in which no row occurs twice."""
+    """Return the first submissions that fit into one transaction. No row may occur twice."""
     keys: set[str] = set()
     size = 0
     for number, parts in enumerate(waiting):
@@ -131,7 +134,7 @@ def _fitting(waiting: Sequence[Parts]) -> Sequence[Parts]:
 
 
 def _owner(group: Sequence[Parts], error: Exception) -> int | None:
-    """Return the number of the submission at fault; None if the error has no index."""
+    """Return the index of the submission at fault. None if the error has no index."""
     index = getattr(error.__cause__ or error, "index", None)
     if index is None:
         return None

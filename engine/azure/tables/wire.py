@@ -1,9 +1,9 @@
-"""Requests to Table Storage as they go over the wire, and the answers.
+"""Requests to Table Storage and their answers, in the form that is sent.
 
-For a transaction, the SDK builds the request with the standard library's `email` package, and reads
-the answer with it too. Together with its handling of queries, that was nearly half of all the CPU
-time of an order. Our requests have few and fixed forms, so they are written here, and sent through
-the SDK's own pipeline, which signs, retries and logs them.
+For a transaction, the SDK builds the request and reads the answer with the standard library's
+`email` package. Together with its handling of queries, this took nearly half of all CPU time of an
+order. Our requests have few and fixed forms, so this module writes them itself. It sends them
+through the SDK's pipeline, which signs, retries and logs them.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from engine.storage.tables import (
 )
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
-"""The only query; its cost depends on the number of rows it returns, not on the table's size."""
+"""The only query. Its cost depends on the number of returned rows, not on the size of the table."""
 
 PAGE = 1000
 
 ANSWER_SECONDS = 10.0
-"""The time-out of one answer, with all tries and the token: whole batches wait for it."""
+"""The time limit for an answer, with all retries and the token. Whole batches wait for it."""
 
 _HEADERS = {
     "Accept": "application/json;odata=minimalmetadata",
@@ -48,13 +48,13 @@ _HEADERS = {
 LARGEST_INT32 = 2**31 - 1
 
 TYPE = "@odata.type"
-"""The suffix of an annotation with a property's type, for types that JSON lacks."""
+"""The suffix of the annotation with a property's type, for types that JSON lacks."""
 
 COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 PART = "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
 PART_HEADERS = "DataServiceVersion: 3.0\r\nAccept: application/json\r\n"
-"""The headers of each part of a transaction: Azure requires the version, Azurite does not."""
+"""The headers of each part of a transaction. Azure requires the version, Azurite does not."""
 STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})", re.MULTILINE)
 ETAG = re.compile(rb"^ETag: (\S+)", re.MULTILINE | re.IGNORECASE)
 INDEX = re.compile(r'"value"\s*:\s*"(\d+):')
@@ -62,9 +62,9 @@ CODE = re.compile(r'"code"\s*:\s*"([^"]+)"')
 
 
 class TableError(HttpResponseError):
-    """A request was refused.
+    """Table Storage refused a request.
 
-    `index` is the number of the operation at fault in a transaction; None if it is not known.
+    `index` is the number of the operation at fault in a transaction, or None if it is unknown.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -76,7 +76,7 @@ class TableError(HttpResponseError):
 
 
 async def read_one(table: TableClient, partition: str, row: str) -> Stored | None:
-    """Return one entity by its keys; None if there is none."""
+    """Return one entity by its keys, or None if it does not exist."""
     url = _entity_url(_address(table), partition, row)
     answer = await _send(table, HttpRequest("GET", url, headers=_HEADERS))
     if answer.status_code == 404 and "TableNotFound" not in answer.text():
@@ -87,10 +87,7 @@ async def read_one(table: TableClient, partition: str, row: str) -> Stored | Non
 async def read_range(
     table: TableClient, partition: str, start: str, end: str, limit: int | None
 ) -> AsyncIterator[Stored]:
-    """Yield the entities with start <= row key < end in key order.
-
-    A page of the answer may be short or empty without being the last.
-    """
+    """Yield the entities with start <= row key < end in key order."""
     keys = {"p": partition, "s": start, "e": end}
     escaped = {name: text.replace("'", "''") for name, text in keys.items()}
     options = {"$filter": RANGE.format(**escaped)}
@@ -104,6 +101,7 @@ async def read_range(
         answer = await _send(table, HttpRequest("GET", url, headers=_HEADERS))
         for found in _json_of(answer)["value"]:
             yield _stored(found)
+        # A page may be short or empty without being the last one.
         more = _continuation(answer.headers)
 
 
@@ -130,7 +128,7 @@ def _stored(wire: Mapping[str, Any]) -> Stored:
 
 
 async def _send(table: TableClient, request: HttpRequest) -> AsyncHttpResponse:
-    """Send the request as the SDK sends its own, for which it has no public method."""
+    """Send the request like the SDK's own requests. The SDK has no public method for this."""
     client: Any = table._client  # noqa: SLF001 - see above
     async with asyncio.timeout(ANSWER_SECONDS):
         response: AsyncHttpResponse = await client.send_request(request, stream=True)
@@ -158,11 +156,10 @@ def parts_of(table: TableClient, partition: str, operations: Sequence[Operation]
 
 
 async def transact(table: TableClient, parts: Sequence[str]) -> list[str | None]:
-    """Carry out the operations of all parts or none; return their new ETags.
+    """Carry out the operations of all parts or none, and return their new ETags.
 
-    The ETag of a deletion is None.
-
-    Raises `TableError`, and the errors of the SDK's pipeline for an outage.
+    The ETag of a deletion is None. Raises `TableError`, and the errors of the SDK's pipeline for an
+    outage.
     """
     boundary = f"batch_{uuid4()}"
     request = HttpRequest(
@@ -184,7 +181,6 @@ def body_of(boundary: str, parts: Sequence[str]) -> bytes:
 
 
 def part_of(address: str, partition: str, operation: Operation) -> str:
-    """Return the part of one operation."""
     return f"--changes\r\n{PART}{_request(address, partition, operation)}\r\n"
 
 
@@ -214,7 +210,10 @@ def _entity_url(address: str, *keys: str) -> str:
 
 
 def wire_form(columns: Columns) -> dict[str, Any]:
-    """Return the entity with annotations for types that JSON lacks; raises TypeError for others."""
+    """Return the entity, with annotations for types that JSON lacks.
+
+    Raises TypeError for other types.
+    """
     wire: dict[str, Any] = {}
     for name, value in columns.items():
         match value:
@@ -240,7 +239,8 @@ def wire_form(columns: Columns) -> dict[str, Any]:
 def _etags(answer: bytes, count: int) -> list[str | None]:
     """Return the ETags in the answer, which has one part for each operation.
 
-    If nothing was carried out, it has one part for the operation at fault: raises `TableError`.
+    If nothing was carried out, the answer has one part for the operation at fault. Then
+    `TableError` is raised.
     """
     parts = STATUS.split(answer)[1:]
     statuses, rest = [int(status) for status in parts[::2]], parts[1::2]

@@ -1,1 +1,1 @@
-"""Customers: takes orders of any business, shows how far they are, and cancels them in time."""
+"""The customers' API: places orders of any business, shows their progress, and cancels them."""

@@ -1,4 +1,4 @@
-"""What customers send to the app, and what they are told; it knows no business."""
+"""The requests and answers of the customers' API, independent of any business."""
 
 import hmac
 import math
@@ -25,22 +25,22 @@ from engine.domain.statuses import Outcome, ProcessState
 from engine.http.models import Parameters, View
 
 MIN_KEY, MAX_KEY = 20, 200
-"""Length of an `Idempotency-Key`; a key that others can guess would show them its order."""
+"""The length of an `Idempotency-Key`. A key that others can guess would show them its order."""
 MIN_BITS = 1.0
-"""Least information in a character of a key, from how often each of them occurs in it.
+"""The least information in a character of a key, in bits, by how often each character occurs in it.
 
-Random digits have about three bits. A key of nearly nothing but one character has less than one,
-however long it is: two customers might both think of it. What is repeated may have more; it is
-refused for that. No check finds a counter.
+Random digits have about three bits. A key that consists almost entirely of one character has less
+than one bit, whatever its length: two customers could both choose it. A repeated text may have
+more, and is refused separately. No check finds a counter.
 """
 RECORDED_WITHIN = timedelta(minutes=11)
-"""Age up to which an order that is not recorded yet counts as accepted.
+"""Up to this age, an order that is not recorded yet counts as accepted.
 
-Azure hides a message for ten minutes if the instance that was recording it is ended, as each
-deployment does.
+If the instance that records an order is ended, as in each deployment, Azure hides its message for
+ten minutes.
 """
 LARGEST_MESSAGE = 64 * 1024
-"""Bytes that a Storage Queue takes."""
+"""The largest message that a Storage Queue accepts, in bytes."""
 KEY_SCHEMA = {
     "description": (
         "The same key and content stand for the same order, however often they are sent. "
@@ -53,7 +53,7 @@ KEY_SCHEMA = {
     "examples": ["5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"],
 }
 ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessState.ERROR: 30}
-"""Seconds until a client asks again; in `Error` an order waits for a person, which takes longer."""
+"""The seconds until a client should ask again. In `Error`, an order waits for a person."""
 
 
 def _hard_to_guess(key: str) -> str:
@@ -65,13 +65,13 @@ def _hard_to_guess(key: str) -> str:
 
 
 def _bits_of(text: str) -> float:
-    """Return how many bits of information a character of the text has on average."""
+    """Return the average information in a character of the text, in bits."""
     counts = Counter(text).values()
     return sum(count / len(text) * math.log2(len(text) / count) for count in counts)
 
 
 def _is_repeated(text: str) -> bool:
-    """Whether the text is a shorter one, several times over."""
+    """Whether the text is a shorter text repeated several times."""
     return text in (text + text)[1:-1]
 
 
@@ -88,7 +88,7 @@ class IdempotencyKey(Parameters):
 
 
 class Beginning(Parameters):
-    """When the order may begin, if not at once."""
+    """When the order may begin, if not immediately."""
 
     not_before: Annotated[NotBefore | None, Field(alias="notBefore")] = None
     """No step begins before this time, from 2000 to 2099 (SUB-9)."""
@@ -110,7 +110,7 @@ class Placed(View):
 
 
 class FollowedOrder(View):
-    """How far an order is: no content, no personal data, no step, no reason."""
+    """The progress of an order, without its content, personal data, steps and reasons."""
 
     etag = True
     order_id: OrderId
@@ -134,7 +134,7 @@ class Cancelled(View):
 
 
 def placed(order_id: str, address: str) -> Placed:
-    """Return the answer for an order; `address` is that of the orders."""
+    """Return the answer for an order. `address` is the address of the orders."""
     url = f"{address}/{order_id}"
     return Placed(order_id=order_id, status_url=url, location=url)
 
@@ -145,29 +145,30 @@ Offer = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewOrder:
-    """What somebody orders, as it was sent."""
+    """A new order as it was sent."""
 
     content: BaseModel
     message: Callable[[Offer, str, datetime], Submission]
-    """Makes the message that submits the order: from the offer, its id, and when it was placed."""
+    """Makes the message that submits the order from the offer, the order id and the time of
+    placement."""
     offer: Callable[[], Offer] = dict
-    """Returns the offer of today; raises `InvalidError` for what nobody may order."""
+    """Returns the current offer. Raises `InvalidError` for content that cannot be ordered."""
     kind: str = ""
-    """All that distinguishes orders of equal content."""
+    """Everything that distinguishes orders of equal content."""
 
 
 def kind_of(beginning: Beginning, workflow: str = "") -> str:
-    """Return what distinguishes orders of equal content: their workflow, and when they begin."""
+    """Return what distinguishes orders of equal content: their workflow and their start time."""
     time = beginning.not_before
     return workflow + (time.astimezone(UTC).isoformat() if time else "")
 
 
 def fingerprint(content: BaseModel, idempotency_key: str, kind: str = "") -> str:
-    """Return a digest of what is ordered, to compare orders under one `Idempotency-Key`.
+    """Return a digest of an order, to compare orders with the same `Idempotency-Key`.
 
-    The key, which is stored nowhere, enters into the digest. Without it, the customer could be
-    found by trying. So does the kind. Fields at their default do not, so that the digest stays the
-    same when the model gets another optional field.
+    The digest includes the kind and the key, which is not stored anywhere. Without the key, the
+    customer could be found by trying. Fields with their default value are left out, so that the
+    digest stays the same when the model gets another optional field.
     """
     key = idempotency_key.encode("utf-8", "surrogatepass")
     text = kind + content_text(type(content), payload_of(content))
@@ -176,7 +177,7 @@ def fingerprint(content: BaseModel, idempotency_key: str, kind: str = "") -> str
 
 
 def payload_of(content: BaseModel) -> Mapping[str, Any]:
-    """Return the payload as it was sent: without the defaults of the model."""
+    """Return the payload as it was sent, without the defaults of the model."""
     return as_json(content, exclude_unset=True)
 
 
@@ -187,7 +188,7 @@ def submission(
     order_id: str,
     placed_at: datetime,
 ) -> Submission:
-    """Return the message that submits the order (SUB-1)."""
+    """Make the message that submits the order (SUB-1)."""
     own = {
         "schemaVersion": 1,
         "orderId": order_id,
@@ -199,19 +200,19 @@ def submission(
 
 
 def check_length(message: str) -> None:
-    """Raise `InvalidError` if the queue cannot hold the message, which is ASCII."""
+    """Raise `InvalidError` if the message is too long for the queue. The message is ASCII."""
     if len(message) > LARGEST_MESSAGE:
         facts = {"length": len(message), "limit": LARGEST_MESSAGE}
         raise InvalidError([InputFault("body", "too-many-bytes-for-queue", facts)])
 
 
 def is_of(order: OrderAggregate, endpoint: EndpointDefinition) -> bool:
-    """Whether the order came for the workflow of this endpoint; its versions have one endpoint."""
+    """Whether the order belongs to the workflow of this endpoint. Versions share an endpoint."""
     return order.workflow == endpoint.workflow
 
 
 def followed(order: OrderAggregate, endpoint: EndpointDefinition) -> FollowedOrder:
-    """Return how far a recorded order is."""
+    """Return the progress of a recorded order."""
     return FollowedOrder(
         order_id=order.order_id,
         process_state=order.process_state,
@@ -224,14 +225,17 @@ def followed(order: OrderAggregate, endpoint: EndpointDefinition) -> FollowedOrd
 
 
 def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
-    """Return how far an order is that is accepted but not recorded yet."""
+    """Return the progress of an order that is accepted but not recorded yet."""
     return FollowedOrder(
         order_id=order_id, process_state="Accepted", placed_at=placed_at, updated_at=placed_at
     )
 
 
 def cancelled(order: OrderAggregate, endpoint: EndpointDefinition, now: datetime) -> Transition:
-    """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
+    """Return the transition that cancels the order.
+
+    Raises `RefusedError` or `UnknownOrderError`.
+    """
     if not is_of(order, endpoint):
         raise UnknownOrderError
     return cancel_for_customer(order, endpoint.cancel_until, now)

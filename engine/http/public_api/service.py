@@ -1,4 +1,4 @@
-"""Takes orders and hands them to submission over the queue; follows and cancels them."""
+"""Accepts orders and submits them over the queue. Shows and cancels orders."""
 
 import logging
 from collections.abc import Callable
@@ -35,7 +35,7 @@ AT_ONCE = Beginning()
 
 @dataclass(frozen=True, kw_only=True)
 class CustomerService:
-    """Submits orders to the queue `order-submissions`, and shows how far they are."""
+    """Submits orders to the queue `order-submissions`, and shows their progress."""
 
     unit_of_work: UnitOfWork
     submissions: TextQueue
@@ -54,9 +54,9 @@ class CustomerService:
         address: str,
         beginning: Beginning = AT_ONCE,
     ) -> Placed:
-        """Place an order of the endpoint's workflow; `address` is that of its orders.
+        """Place an order of the endpoint's workflow. `address` is the address of its orders.
 
-        Raises `InvalidError` with every fault, and `RefusedError` as `submit` does.
+        Raises `InvalidError` with all faults, and `RefusedError` as `submit` does.
         """
         payload = rules.payload_of(content)
 
@@ -69,11 +69,12 @@ class CustomerService:
         )
 
     async def submit(self, order: NewOrder, key: IdempotencyKey, address: str) -> Placed:
-        """Submit what was ordered.
+        """Submit a new order.
 
-        A key stands for the message that was made first: that is sent again, or nothing once its
-        order is recorded, whatever is offered by then. Raises `RefusedError` if the key stands for
-        another order, and `InvalidError` if nobody may order this now; that binds no key.
+        A key stands for the first message under it. This message is sent again, even if the offer
+        has changed, or nothing if its order is recorded. Raises `RefusedError` if the key stands
+        for another order. Raises `InvalidError` if the content cannot be ordered now. Then the key
+        is not bound.
         """
         if key.value is None:
             binding = Binding(order_id=self.new_order_id(), offer=order.offer())
@@ -91,14 +92,14 @@ class CustomerService:
         return rules.placed(binding.order_id, address)
 
     async def _bind(self, order: NewOrder, key: str, fingerprint: str) -> Binding:
-        """Bind the key to a message that can be sent; return what it is bound to."""
+        """Bind the key to a message that can be sent. Return the binding of the key."""
         order_id, offer = self.new_order_id(), order.offer()
         binding = Binding(order_id=order_id, fingerprint=fingerprint, offer=offer)
         self._text(order, binding)
         return await self.keys.claim(key, binding)
 
     def _text(self, order: NewOrder, binding: Binding) -> str:
-        """Return the message of an order; raises `InvalidError` if it would be refused later."""
+        """Return the message of an order. Raises `InvalidError` if submission would refuse it."""
         placed_at = self.placed_at(binding.order_id)
         message = order.message(binding.offer, binding.order_id, placed_at)
         self.payload.accept(message.payload)
@@ -113,10 +114,10 @@ class CustomerService:
             return True
 
     async def find(self, order_id: str) -> OrderAggregate | datetime:
-        """Return the order; or when it was placed, if it is accepted but not recorded yet.
+        """Return the order, or the time of its placement if it is accepted but not recorded yet.
 
-        Raises `UnknownOrderError`. The id contains the time of the order and check characters, so a
-        new order is known before it is recorded, unless another system has made its id.
+        The id contains the time of the order and check characters. So a new order is recognised
+        before it is recorded, unless another system made its id. Raises `UnknownOrderError`.
         """
         order = await self.unit_of_work.store.load(order_id)
         if order:
@@ -128,7 +129,7 @@ class CustomerService:
         raise UnknownOrderError
 
     async def _may_be_queued(self, placed_at: datetime) -> bool:
-        """Whether an order may yet be recorded: submission may stand still for hours."""
+        """Whether an order may still be recorded. Submission may be stopped for hours."""
         age = self.clock() - placed_at
         if abs(age) <= rules.RECORDED_WITHIN:
             return True
@@ -136,7 +137,10 @@ class CustomerService:
         return head is not None and head <= placed_at + rules.RECORDED_WITHIN
 
     async def follow(self, endpoint: EndpointDefinition, order_id: str) -> FollowedOrder:
-        """Return how far an order is; raises `UnknownOrderError`, also for other workflows'."""
+        """Return the progress of an order.
+
+        Raises `UnknownOrderError`, also for an order of another workflow.
+        """
         found = await self.find(order_id)
         if isinstance(found, datetime):
             return rules.accepted(order_id, found)
@@ -145,9 +149,9 @@ class CustomerService:
         return rules.followed(found, endpoint)
 
     async def cancel(self, endpoint: EndpointDefinition, order_id: str) -> Cancelled:
-        """Take an order back at its customer's wish; to repeat that changes nothing.
+        """Cancel an order for its customer. A repeat changes nothing.
 
-        Raises `UnknownOrderError`; and `RefusedError` if it is too late, or too early.
+        Raises `UnknownOrderError`, or `RefusedError` if it is too late or too early.
         """
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError(Cause(Code.NOT_RECORDED_YET))
@@ -162,7 +166,10 @@ class CustomerService:
         return Cancelled(order_id=order_id)
 
     async def _was_repeated(self, order_id: str, why_not: Cause) -> bool:
-        """Whether the customer has cancelled the order before: the first answer may be lost."""
+        """Whether the customer has already cancelled the order.
+
+        The first answer may have been lost.
+        """
         if why_not.code is not Code.TAKEN_BACK_ALREADY:
             return False
         history = await self.unit_of_work.store.history(order_id)

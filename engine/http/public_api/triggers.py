@@ -1,4 +1,4 @@
-"""The endpoints of the workflows over HTTP: each has routes of its own, with its own level."""
+"""The HTTP endpoints of the workflows. Each has its own routes and its own access level."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,12 +12,12 @@ from engine.http.public_api.service import CustomerService
 def endpoint_routes(
     customers: CustomerService, endpoints: Iterable[EndpointDefinition]
 ) -> list[Route]:
-    """Return the routes of all endpoints; a workflow without an endpoint has none."""
+    """Return the routes of all endpoints. A workflow without an endpoint has none."""
     return [route for endpoint in endpoints for route in _of(customers, endpoint)]
 
 
 def _of(customers: CustomerService, endpoint: EndpointDefinition) -> Iterator[Route]:
-    """Yield the routes of one endpoint; to cancel has one only if it is allowed at all."""
+    """Yield the routes of an endpoint. It has one for cancelling only if customers may cancel."""
     place = f"api/{'' if endpoint.open else 'operator/'}workflows/{endpoint.workflow}/orders"
     order = f"{place}/{{orderId}}"
     name = endpoint.workflow.replace("-", "_")

@@ -1,1 +1,1 @@
-"""The commands of `operators`, by subject. Each module lists its own in `COMMANDS`."""
+"""The commands of `operators`, by subject. Each module lists its own commands in `COMMANDS`."""

@@ -14,7 +14,6 @@ from operations.cli.commands.options import signed
 
 
 def _command(action: AnyAction) -> click.Command:
-    """Return the command for an action on one order."""
     arguments = arguments_of(action.asks)
 
     @click.command(name=action.name, help=help_of(action.name))

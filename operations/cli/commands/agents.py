@@ -22,7 +22,6 @@ from operations.cli.terminal import in_zone, printable
 @IN_UTC_OPTION
 @click.pass_obj
 def pause_agent(api: Api, /, *, agent: str, **body: str) -> None:
-    """Pause an agent."""
     paused = api.post("agents", agent, "pause", body=body)
     agent, until = printable(paused["agent"]), in_zone(paused["until"])
     click.echo(text("cli.paused", agent=agent, until=until))
@@ -33,7 +32,6 @@ def pause_agent(api: Api, /, *, agent: str, **body: str) -> None:
 @signed
 @click.pass_obj
 def resume_agent(api: Api, /, *, agent: str, **body: str) -> None:
-    """Resume an agent."""
     answer = api.post("agents", agent, "resume", body=body)
     click.echo(text("cli.resumed", agent=printable(answer["agent"])))
 

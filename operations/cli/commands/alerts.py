@@ -20,8 +20,6 @@ from operations.cli.terminal import show
 @WATCH
 @click.pass_obj
 def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: float | None) -> None:
-    """List the alerts, newest first."""
-
     def draw() -> tuple[Json, str]:
         answer = api.every("alerts", "alerts", limit=limit, first_only=not everything)
         return answer, formatting.with_more(formatting.alerts_table(answer["alerts"]), answer)
@@ -35,8 +33,6 @@ def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: floa
 @WATCH
 @click.pass_obj
 def causes(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
-    """Group the newest alerts by their cause, or all alerts."""
-
     def draw() -> tuple[Json, str]:
         pages = api.pages("alerts", "causes")
         answer = next(pages)
@@ -48,7 +44,10 @@ def causes(api: Api, *, everything: bool, in_json: bool, watch: float | None) ->
 
 
 def _together(found: Iterable[Json]) -> list[Json]:
-    """Return the causes of newer and older alerts, each cause once, most open alerts first."""
+    """Merge the causes of newer and older alerts.
+
+    The cause with the most open alerts comes first.
+    """
     groups: dict[tuple[str, ...], Json] = {}
     for cause in found:
         name = (cause["type"], cause["step"], _name(cause))
@@ -79,7 +78,6 @@ def _name(cause: Json) -> str:
 def acknowledge(
     api: Api, *, keys: tuple[str, ...], cause: str | None, operator: str, note: str
 ) -> None:
-    """Acknowledge alerts, by their keys or by their cause."""
     if not keys and cause is None:
         raise click.UsageError(text("cli.expected", options=one_of(["KEYS", "--cause"])))
     became: dict[str, list[str]] = {"acknowledged": [], "byOthers": [], "unknown": []}
@@ -103,9 +101,9 @@ def acknowledge(
 
 
 def _named(api: Api, keys: Sequence[str], cause: str | None) -> Iterator[Sequence[str]]:
-    """Yield the keys of the alerts that are meant, as many at a time as one call takes.
+    """Yield the keys of the chosen alerts, as many at a time as one call accepts.
 
-    Those of a cause are looked for in all alerts that there are when the command begins.
+    With a cause, all alerts that exist when the command begins are searched.
     """
     yield from filter(None, [keys])
     for page in api.pages("alerts", "causes") if cause is not None else ():

@@ -1,4 +1,4 @@
-"""Commands on answers from outside."""
+"""Commands for external events."""
 
 import click
 
@@ -21,7 +21,6 @@ from operations.cli.terminal import printable
 def answer(
     api: Api, *, order_id: str, step: str, content: str | None, refusal: str | None, operator: str
 ) -> None:
-    """Answer a step for someone outside, or show its question."""
     if content is None and refusal is None:
         click.echo(formatting.question_text(api.get("orders", order_id, "answers", step)))
         return
@@ -31,8 +30,6 @@ def answer(
 
 
 def _asking(action: str) -> click.Command:
-    """Return the command that changes how an answer from outside is awaited."""
-
     @click.command(action, help=help_of(action))
     @click.argument("order_id")
     @click.argument("step")
@@ -54,7 +51,6 @@ def _asking(action: str) -> click.Command:
 @IN_UTC_OPTION
 @click.pass_obj
 def extend(api: Api, *, order_id: str, step: str, until: str, operator: str, note: str) -> None:
-    """Move the time by which an answer is due."""
     body = {"operator": operator, "note": note, "until": until}
     click.echo(formatting.acted(api.post("orders", order_id, "answers", step, "extend", body=body)))
 

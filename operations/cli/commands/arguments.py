@@ -1,4 +1,4 @@
-"""The options of a command that follow from what an action asks."""
+"""The options of a command, which follow from the arguments of its action."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from operations.cli.commands.options import given_time, json_object
 
 
 def options_of(arguments: Iterable[Argument]) -> list[click.Parameter]:
-    """Return an option for each argument; none of them has to be given."""
+    """Return an option for each argument. All options are optional."""
     return [_option(argument) for argument in arguments]
 
 
@@ -35,7 +35,7 @@ def _option(argument: Argument) -> click.Option:
 
 
 def _name(argument: Argument) -> str:
-    """Return the option for an argument; of `was_done`, both `--done` and `--not-done`."""
+    """Return the option for an argument. The option for `was_done` is `--done/--not-done`."""
     word = argument.key
     if argument.kind is ArgumentKind.FLAG and argument.is_required:
         word = word.removeprefix("was-").removeprefix("is-")
@@ -44,9 +44,9 @@ def _name(argument: Argument) -> str:
 
 
 def body_of(arguments: Iterable[Argument], given: Mapping[str, Any]) -> Json:
-    """Return the arguments that were given, as the API takes them.
+    """Return the given arguments in the form of the API.
 
-    Raises `click.UsageError` for one that is missing.
+    Raises `click.UsageError` if a required argument is missing.
     """
     for argument in arguments:
         if argument.is_required and given[argument.name] is None:

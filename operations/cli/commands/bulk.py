@@ -1,4 +1,4 @@
-"""The commands that act on many orders: one for each action."""
+"""The commands that act on many orders, one for each action."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,10 +31,10 @@ FILTERS = (
         help=text("cli.option.since"),
     ),
 )
-"""The options that say which orders are meant."""
+"""The options that select orders."""
 WHERE = ("workflow", "step", "agent", "cause", "outcome", "since")
 LISTS = ("matching", "done", "stillWaiting", "refused", "changed")
-"""The lists of orders that a page has."""
+"""The lists of orders in a page."""
 
 
 @click.group(help=text("cli.command.bulk"))
@@ -49,7 +49,6 @@ def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _command(action: AnyAction) -> click.Command:
-    """Return the command that carries out an action on many orders."""
     arguments = [
         argument for argument in arguments_of(action.asks) if argument.kind is not ArgumentKind.STEP
     ]
@@ -89,9 +88,9 @@ def _command(action: AnyAction) -> click.Command:
 
 
 def _carried_out(api: Api, body: Json) -> tuple[Json, ApiError | None]:
-    """Send the request page by page, and say how far it is.
+    """Send the request page by page, and report the progress.
 
-    Return what was done in all, and the error that ended it before the last page.
+    Returns everything that was done, and the error that ended it before the last page.
     """
     summary: Json = {
         "action": body["action"],

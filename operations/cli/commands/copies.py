@@ -1,4 +1,4 @@
-"""Commands that copy all orders and restore them."""
+"""Commands that export and restore all orders."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ COPY = click.argument("file", type=click.Path(path_type=Path))
 
 
 def _copier(api: Api, signature: dict[str, str]) -> Copier:
-    """Return what copies, and tells of its progress beside the output."""
+    """Make the copier, which reports its progress on stderr."""
     return Copier(
         api=api, signature=signature, say=lambda line: click.echo(printable(line), err=True)
     )
@@ -25,7 +25,6 @@ def _copier(api: Api, signature: dict[str, str]) -> Copier:
 @signed
 @click.pass_obj
 def export(api: Api, /, *, file: Path, **signature: str) -> None:
-    """Copy all orders and messages into a new file."""
     click.echo(f"{printable(file)}: {_copier(api, signature).export(file)}")
 
 
@@ -42,7 +41,6 @@ def export(api: Api, /, *, file: Path, **signature: str) -> None:
 def restore(
     api: Api, /, *, file: Path, erased: Path | None, leave_out: bool, **signature: str
 ) -> None:
-    """Restore a copy into an empty store."""
     order_ids = ids_in(erased) if erased else []
     done = _copier(api, signature).restore(file, order_ids, leave_out=leave_out)
     click.echo(f"{printable(file)}: {done}")

@@ -1,4 +1,4 @@
-"""Commands on messages that could not be read."""
+"""Commands for messages that could not be read."""
 
 import click
 
@@ -20,8 +20,6 @@ def poison() -> None:
 @WATCH
 @click.pass_obj
 def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
-    """List the messages with their reasons, oldest first."""
-
     def draw() -> tuple[Json, str]:
         answer = api.every("poison", "messages", first_only=not everything)
         return answer, formatting.with_more(formatting.poison_table(answer["messages"]), answer)
@@ -35,7 +33,6 @@ def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | Non
 @signed
 @click.pass_obj
 def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
-    """Put a message back on its queue."""
     _act(api, queue, message_id, "redrive", {"operator": operator, "note": note})
 
 
@@ -45,12 +42,11 @@ def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) 
 @signed
 @click.pass_obj
 def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
-    """Remove a message permanently."""
     _act(api, queue, message_id, "drop", {"operator": operator, "note": note})
 
 
 def _act(api: Api, queue: str, message_id: str, action: str, signature: Json) -> None:
-    """Act on a message, and print what became of it."""
+    """Act on a message, and print the outcome."""
     answer = api.post("poison", queue, message_id, action, body=signature)
     click.echo(f"{printable(answer['id'])}: {answer['status']}")
 

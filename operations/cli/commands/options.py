@@ -1,4 +1,4 @@
-"""Options that several commands share, and the values that they read."""
+"""The options that several commands share, and the parsing of their values."""
 
 import getpass
 import re
@@ -30,7 +30,7 @@ class Seconds(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; fails for one that is out of range, and for `nan`."""
+        """Return the number. Fails for a number out of range, and for `nan`."""
         seconds: float = super().convert(value, param, ctx)
         return seconds if isfinite(seconds) else self.fail(text("cli.no-number"), param, ctx)
 
@@ -47,12 +47,12 @@ IN_JSON_OPTION = click.option("--json", "in_json", is_flag=True, help=text("cli.
 
 
 def printed(command: Command) -> Command:
-    """Give a command the options that say how its answer is printed."""
+    """Add the options for the form of the output to a command."""
     return IN_JSON_OPTION(IN_UTC_OPTION(command))
 
 
 def _user() -> str | None:
-    """Return the name of the user; None where this machine has none, as in some containers."""
+    """Return the name of the user. None if this machine has none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -83,16 +83,16 @@ WATCH = click.option(
 
 
 def signed(command: Command) -> Command:
-    """Give a command the options that say who acts, and why."""
+    """Add the options for the operator and the note to a command."""
     command = click.option("--note", "-m", required=True, help=text("cli.option.note"))(command)
     return OPERATOR(command)
 
 
 def given_time(given: str) -> str:
-    """Return a time with its zone: if it names none, that in which times are shown.
+    """Return a time with its zone. The default is the zone in which times are shown.
 
-    A text that is no time is left to the API, which refuses it. Raises `click.BadParameter` for a
-    time that the clocks of the zone skip.
+    A text that is not a time is left to the API, which refuses it. Raises `click.BadParameter` for
+    a time that the clocks of the zone skip.
     """
     try:
         time = datetime.fromisoformat(_with_date(given))
@@ -108,7 +108,7 @@ def given_time(given: str) -> str:
 
 
 def _with_date(given: str) -> str:
-    """Return the text, with the date of today if it is only a time of day."""
+    """Return the text with today's date if it is only a time of day."""
     time_of_day = re.fullmatch(r"\d\d:\d\d(:\d\d)?(Z?)", given)
     if not time_of_day:
         return given
@@ -117,7 +117,7 @@ def _with_date(given: str) -> str:
 
 
 def json_object(given: str | None) -> Json | None:
-    """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
+    """Return the JSON object in a text. Raises `click.BadParameter` for anything else."""
     try:
         found = exact_json.read(given) if given is not None else None
         exact_json.write(found).encode()  # fails for half an emoji, which no app takes

@@ -14,9 +14,9 @@ from operations.cli.terminal import headers, show, table, verbatim
 
 STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
 AS_ID = re.compile(r"b[0-9]{2}(-[0-9A-HJKMNP-TV-Z]{0,26})?", re.IGNORECASE)
-"""The beginning of an order's id, in any case. A key of the business may look like that too."""
+"""The beginning of an order's id, in any case. A business key may look the same."""
 WAITING = next(name for name in LISTS if STATUS_INFO[status_in(name)].waits_for_operator)
-"""The list that is shown first: that of the orders that wait for an operator."""
+"""The default list: the orders that wait for an operator."""
 
 
 @click.command(name="list", help=text("cli.command.list"))
@@ -38,8 +38,6 @@ def list_orders(
     watch: float | None,
     **filters: str | int | None,
 ) -> None:
-    """List the orders that failed, or those of another state."""
-
     def draw() -> tuple[Json, str]:
         answer = api.every("orders", "orders", first_only=not everything, **filters)
         return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
@@ -53,7 +51,10 @@ def list_orders(
 @printed
 @click.pass_obj
 def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None:
-    """Find orders by the beginning of their id or key; what may be either is looked for as both."""
+    """Find orders by the beginning of their id or key.
+
+    A text that may be either is searched as both.
+    """
 
     def draw() -> tuple[Json, str]:
         by_key = api.every("orders", "orders", first_only=not everything, key=beginning)
@@ -91,8 +92,6 @@ def _found_row(order: Json) -> tuple[object, ...]:
 @WATCH
 @click.pass_obj
 def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Show an order with its content, steps and history."""
-
     def draw() -> tuple[Json, str]:
         order = api.get("orders", order_id)
         return order, formatting.order_text(order)
@@ -106,8 +105,6 @@ def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -
 @WATCH
 @click.pass_obj
 def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Explain why an order is where it is."""
-
     def draw() -> tuple[Json, str]:
         answer = api.get("orders", order_id, "explain")
         return answer, formatting.explanation_text(answer)

@@ -17,7 +17,6 @@ from operations.cli.commands.options import signed
 @signed
 @click.pass_obj
 def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
-    """Show the personal data of an order."""
     body = {"operator": operator, "note": note}
     answer = api.post("orders", order_id, "reveal", body=body)
     click.echo(simplejson.dumps(answer["payload"], indent=2, ensure_ascii=False))
@@ -37,7 +36,6 @@ def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
 def erase(
     api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str
 ) -> None:
-    """Erase the personal data of a customer."""
     signature = {"operator": operator, "note": note}
     pages = list(api.orders_of(email, signature)) if email else []
     found = [*order_ids, *chain.from_iterable(page["orders"] for page in pages)]
@@ -58,7 +56,7 @@ def erase(
 
 
 def _erase(api: Api, order_ids: Iterable[str], signature: Json) -> list[str]:
-    """Erase the customer's data of the orders; return why some of them were refused."""
+    """Erase the customer's data in these orders. Return why some were refused."""
     refused: list[str] = []
     erased = 0
     try:

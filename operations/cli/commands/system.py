@@ -36,7 +36,6 @@ def _help_of_runs() -> str:
 @signed
 @click.pass_obj
 def run(api: Api, /, *, name: str, **body: str) -> None:
-    """Run the work of a timer once."""
     ran = api.post("run", name, body=body)
     click.echo(text("cli.ran", run=printable(ran["run"]), seconds=ran["seconds"]))
 
@@ -51,7 +50,6 @@ def run(api: Api, /, *, name: str, **body: str) -> None:
 )
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
-    """Check a deployment."""
     Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
 
 

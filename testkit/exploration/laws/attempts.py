@@ -1,4 +1,4 @@
-"""When attempts begin and end, and what a reply may change."""
+"""Laws about the start and end of attempts, and about what a reply may change."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -43,18 +43,20 @@ from testkit.exploration.world import World
 
 @law("SUP-3", at=COMMIT)
 def attempts_grow_by_one(world: World, transition: Transition) -> None:
-    """Of each step one attempt begins at a time, and no more than the faults allow."""
+    """Of each step at most one attempt starts at a time, and no more than the faults allow."""
     for step in transition.after.steps:
         begun, attempts = attempts_begun(transition, step.name), step.counts.attempts
-        demand(begun in (0, 1), f"{step.name}: {begun} attempts at a time, now {attempts}")
+        demand(
+            begun in (0, 1), f"{step.name}: {begun} attempts started together, {attempts} in all"
+        )
         demand(
             not begun or attempts <= world.deployed.most_attempts,
-            f"{step.name} is tried for the {attempts}th time",
+            f"{step.name} has {attempts} attempts, more than the faults allow",
         )
 
 
 def _begun(transition: Transition) -> Iterator[tuple[Step, Step]]:
-    """Yield the steps of which an attempt begins, as they were and as they are."""
+    """Yield the steps of which an attempt starts, before and after the transition."""
     for step in transition.after.steps:
         if attempts_begun(transition, step.name):
             yield transition.before.step(step.name), step
@@ -62,7 +64,7 @@ def _begun(transition: Transition) -> Iterator[tuple[Step, Step]]:
 
 @law("SCH-2", "SUP-3", "UND-2", at=COMMIT)
 def begun_by_the_rules(world: World, transition: Transition) -> None:
-    """Attempts take their timeout, and begin when they may."""
+    """Attempts start only when they may, and get their step's time-out."""
     for before, after in _begun(transition):
         _is_begun_by_the_rules(world, transition, before, after)
 
@@ -73,25 +75,25 @@ def _is_begun_by_the_rules(world: World, transition: Transition, before: Step, a
     until = until if isinstance(after.state, Undoing) else min(until, end or until)
     demand(
         after.complete_by == until,
-        f"{after.name} has until {after.complete_by}, begun at {now}: it should have until {until}",
+        f"{after.name} started at {now} and has until {after.complete_by}: expected {until}",
     )
     late = transition.entry.event == "claimed" or before.complete_by is None
     demand(
         not late or (before.not_before or now) <= now,
-        f"{after.name} begun before {before.not_before}",
+        f"{after.name} started before its time, {before.not_before}",
     )
     if isinstance(after.state, Undoing) and after.rules.late_effect_window:
         until = _tried_at(world, after) + after.rules.timeout + world.deployed.tolerance
         settled = until + after.rules.late_effect_window
         demand(
             now >= settled,
-            f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)",
+            f"{after.name} is undone at {now}, but a call may take effect until {settled} (UND-2)",
         )
 
 
 @law("SCH-16", at=COMMIT)
 def apart_from_the_last(world: World, transition: Transition) -> None:
-    """What has counted as no failure is repeated after a pause that grows."""
+    """An attempt that counted as no failure is repeated after a growing pause."""
     for _, after in _begun(transition):
         _is_apart_from_the_last(world, transition, after)
 
@@ -104,7 +106,7 @@ def _is_apart_from_the_last(world: World, transition: Transition, after: Step) -
         least = timedelta(seconds=min(2 ** (uncounted - 1) / 4, 300))
         demand(
             transition.entry.at >= began + least,
-            f"{after.name} begun at {began}, and again at {transition.entry.at} (SCH-16)",
+            f"{after.name} started at {began}, and too soon at {transition.entry.at} (SCH-16)",
         )
 
 
@@ -113,7 +115,7 @@ def _begins(entry: HistoryEntry, step: Step) -> bool:
 
 
 def _uncounted(events: Sequence[Any], after: Step) -> int:
-    """How many attempts of one kind have counted as no failure since anything else came of it."""
+    """Return how many attempts of one kind counted as no failure since the last other outcome."""
     undo, count, ends = isinstance(after.state, Undoing), 0, 0
     for event in reversed(events):
         if _begins_anew(event):
@@ -131,16 +133,19 @@ def _uncounted(events: Sequence[Any], after: Step) -> int:
 
 @law("SUP-9", at=COMMIT)
 def not_sent_for_ever(world: World, transition: Transition) -> None:
-    """A step that no agent begins is sent a bounded number of times."""
+    """A step that no agent begins is requested a limited number of times."""
     most = world.deployed.settings.max_unbegun_attempts
     before = [event for entry in world.history() for event in entry.events]
     for _, after in _begun(transition):
         unbegun = _unbegun([*before, *transition.entry.events], after)
-        demand(unbegun < most, f"{after.name} is sent after {unbegun} that nobody began (SUP-9)")
+        demand(
+            unbegun < most,
+            f"{after.name} is requested after {unbegun} requests that no agent began (SUP-9)",
+        )
 
 
 def _unbegun(events: Sequence[Any], after: Step) -> int:
-    """How many requests of a step no agent has begun since anything else came of one."""
+    """Return how many requests of a step no agent has begun since the last other outcome."""
     count = 0
     for event in reversed(events):
         if _begins_anew(event):
@@ -154,7 +159,7 @@ def _unbegun(events: Sequence[Any], after: Step) -> int:
 
 
 def _begins_anew(event: Any) -> bool:
-    """Whether a person, or the undo of the order, lets its steps begin anew."""
+    """Whether a person or the undo of the order starts its steps again."""
     if isinstance(event, StepActionTaken):
         return event.action == Action.RETRY_WITH_NEW_KEY
     return isinstance(event, ActionTaken | PersonalDataErased | UndoRequested)
@@ -167,7 +172,7 @@ def _is_uncounted(event: Any) -> bool:
 
 
 def _tried_at(world: World, step: Step) -> datetime:
-    """When the last attempt to do the step began, as the history tells."""
+    """Return when the last attempt to do the step started, by the history."""
 
     def begins(event: Any) -> bool:
         return isinstance(event, StepStarted) and event.step == step.name and not event.is_undo
@@ -179,20 +184,20 @@ def _tried_at(world: World, step: Step) -> datetime:
 
 @law("AGT-3", at=COMMIT)
 def stays_where_its_key_is_known(world: World, transition: Transition) -> None:
-    """What may have been done is tried again, and undone, where its key is known."""
+    """A step that may have been done is repeated and undone at a provider that knows its key."""
     for before, after in _begun(transition):
         at_service = before.counts.attempts and not before.is_external
         if at_service and (isinstance(before.effect, Doubt) or isinstance(after.state, Undoing)):
             former, now = (world.deployed.providers[step.agent] for step in (before, after))
             demand(
                 former == now,
-                f"{after.name} may have been done at {former}, and goes to {now} (AGT-3)",
+                f"{after.name} may have been done at {former}, but is sent to {now} (AGT-3)",
             )
 
 
 @law("SCH-6", "SUP-2", at=COMMIT)
 def over_in_time(world: World, transition: Transition) -> None:
-    """An attempt ends by a reply in its time, or by a supervisor after it."""
+    """An attempt ends by a reply in time, or by a supervisor afterwards."""
     for step in transition.before.in_state(UnderWay):
         _is_over_in_time(world, transition, step)
 
@@ -209,32 +214,30 @@ def _is_over_in_time(world: World, transition: Transition, step: StepIn[UnderWay
     if by_supervisor:  # whatever its own clock says (FLT-9)
         demand(
             world.now > step.state.complete_by,
-            "a step was called expired whose time had not passed",
+            "a step expired before its complete-by time",
         )
         _due_again(transition, step.name)
     else:
         named = [getattr(event, "step", None) for event in transition.entry.events]
         demand(step.name in named, f"an attempt of {step.name} ended without a reply (SCH-2)")
         in_time = transition.entry.at <= step.state.complete_by + world.deployed.tolerance
-        demand(in_time, f"a reply of {step.name} counted that came too late")
+        demand(in_time, f"a late reply to {step.name} counted")
 
 
 def _due_again(transition: Transition, name: str) -> None:
-    """A step that is tried again says by when that attempt should be over (SUP-3).
-
-    The request to undo the order is another thing: what is undone then is not tried again.
-    """
+    """A step that is attempted again names the time by which this attempt should end (SUP-3)."""
     if transition.before.direction is not transition.after.direction:
+        # Steps of an order that is now being undone are not attempted again.
         return
     for step in steps_to_try(transition.after):
         by = (step.not_before or transition.entry.at) + step.rules.timeout
         right = step.name != name or step.retry_by == by
-        demand(right, f"{name} is tried again by {step.retry_by}, and not by {by} (SUP-3)")
+        demand(right, f"{name} is attempted again by {step.retry_by}: expected {by} (SUP-3)")
 
 
 @law("SCH-6", at=DECISION)
 def changes_the_answered_step_alone(_: World, handler: Handler, transition: Transition) -> None:
-    """A reply changes the step that it names, at its current attempt, and no other."""
+    """A reply changes only the current attempt of the step that it names."""
     if handler.job.kind != "reply" or transition.before is None:
         return
     reply = decode_reply(handler.job.body)
@@ -254,7 +257,7 @@ def changes_the_answered_step_alone(_: World, handler: Handler, transition: Tran
 
 @law("AGT-8", at=DECISION)
 def keeps_the_pause(_: World, handler: Handler, transition: Transition) -> None:
-    """A step waits for as long as its agent says, unless that is one instance's circuit."""
+    """A step waits as long as its agent requests, unless only one instance's circuit is open."""
     if handler.job.kind != "reply" or transition.before is None:
         return
     reply = decode_reply(handler.job.body)
@@ -266,12 +269,14 @@ def keeps_the_pause(_: World, handler: Handler, transition: Transition) -> None:
         until = transition.entry.at + timedelta(seconds=reply.retry_after)
         step = transition.after.step(reply.step)
         kept = step.counts.attempts == reply.attempt and (step.not_before or NEVER) >= until
-        demand(kept, f"{reply.step} waits until {step.not_before}, and not until {until} (AGT-8)")
+        demand(
+            kept, f"{reply.step} waits until {step.not_before}: expected at least {until} (AGT-8)"
+        )
 
 
 @law("SCH-6", at=NOTED)
 def refuses_no_reply_that_counts(world: World, handler: Handler, note: Note) -> None:
-    """No reply that counts is only noted."""
+    """No valid reply is only noted."""
     order = world.order()
     if handler.job.kind != "reply" or order is None:
         return
@@ -287,17 +292,15 @@ def refuses_no_reply_that_counts(world: World, handler: Handler, note: Note) -> 
     in_time = note.entry.at <= started.complete_by + world.deployed.tolerance
     demand(
         not (is_current and in_time),
-        f"a reply that counts was refused: {note.entry.detail} (SCH-6)",
+        f"a valid reply was refused: {note.entry.detail} (SCH-6)",
     )
 
 
 def _under_way(world: World, step: str) -> StepStarted | None:
-    """Return the beginning of the attempt that is under way by the history, whatever is recorded.
-
-    What was under way when the order was copied is not known any more.
-    """
+    """Return the start of the running attempt by the history, whatever is recorded."""
     for event in reversed([event for entry in world.history() for event in entry.events]):
         if isinstance(event, Restored):
+            # Attempts that were running when the order was copied are unknown.
             return None
         if getattr(event, "step", None) == step and not isinstance(event, ReplyRefused):
             return event if isinstance(event, StepStarted) else None

@@ -1,4 +1,4 @@
-"""Checks the laws of a moment where that takes more than one call."""
+"""Checks the laws of moments that need more than one call."""
 
 from engine.decisions.transitions import Transition
 from engine.domain.messages import AgentRequest
@@ -20,7 +20,7 @@ from testkit.exploration.world import World
 
 
 def check(world: World) -> None:
-    """Check a state: of each order what must hold, whatever becomes of those beside it."""
+    """Check a state: the laws for each order, independently of other orders."""
     for part in world.parts():
         order = part.order()
         if order is None:
@@ -33,20 +33,20 @@ def check(world: World) -> None:
 
 
 def check_end(world: World) -> None:
-    """Check a state in which nothing happens by itself."""
+    """Check a state in which nothing more happens without an act."""
     for part in world.parts():
         END.check(part)
 
 
 def check_commit(world: World, transition: Transition) -> None:
-    """Check a write at the moment at which the store carries it out."""
+    """Check a write when the store carries it out."""
     WRITE.check(world, transition)
     if transition.before is not None and world.order() is not None:
         COMMIT.check(world, transition)
 
 
 def check_effect(world: World, handler: Handler, effect: PortCall) -> None:
-    """Check what a handler is about to do."""
+    """Check the next effect of a handler."""
     match effect.name:
         case "call":
             CALLING.check(world, effect.args[0])

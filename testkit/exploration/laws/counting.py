@@ -1,4 +1,4 @@
-"""How failures are counted, and what is undone for them."""
+"""Laws about the counting of failures, and about the undos that follow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +41,7 @@ from testkit.exploration.world import World
 
 @law("SUP-3", at=COMMIT)
 def failures_counted_once(_: World, transition: Transition) -> None:
-    """What expires at the same time counts once, until the order begins afresh."""
+    """Steps that expire at the same time count as one failure, until an action resets the count."""
     before, after = transition.before.failures, transition.after.failures
     if transition.entry.event in {"resubmitted", "skipped", "retried-with-new-key", "settled"}:
         demand(after == 0, f"FailureCount {after} of an order that was {transition.entry.event}")
@@ -52,9 +52,9 @@ def failures_counted_once(_: World, transition: Transition) -> None:
 
 @law("SUP-3", "SUP-4", at=COMMIT)
 def counted_by_the_rules(_: World, transition: Transition) -> None:
-    """Each expiry of a step counts once, until it begins afresh; so does each that was spared.
+    """Each expiry of a step counts once, until an action resets the count.
 
-    A full count makes it rest, or fail.
+    So does each spared attempt. At the threshold, the step gets a cooldown or fails.
     """
     for step in transition.after.steps:
         _is_counted_by_the_rules(transition, step)
@@ -72,12 +72,12 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
         expiries = after.rules.threshold * (before.counts.cooldowns + 1)
     demand(
         expiries_of(after) == expiries,
-        f"{after.name} counts {expiries_of(after)} expiries, and had {expiries}",
+        f"{after.name} has counted {expiries_of(after)} expiries: expected {expiries}",
     )
     spared = 0 if afresh else before.counts.overloaded + _is_spared(transition, after)
     demand(
         after.counts.overloaded == spared,
-        f"{after.name} was spared {spared} times, and counts {after.counts.overloaded}",
+        f"{after.name} was spared {spared} times, but has counted {after.counts.overloaded}",
     )
     may_be_done = isinstance(after.state, OPEN) and not transition.after.is_undo
     full = after.counts.failures >= after.rules.threshold
@@ -87,20 +87,20 @@ def _is_counted_by_the_rules(transition: Transition, after: Step) -> None:
     )
     demand(
         after.counts.cooldowns <= after.rules.max_cooldowns,
-        f"{after.name} rests for the {after.counts.cooldowns}th time",
+        f"{after.name} has {after.counts.cooldowns} cooldowns, more than allowed",
     )
 
 
 def _is_spared(transition: Transition, step: Step) -> bool:
-    """Whether the history says that an attempt is not charged, since its agent is overloaded."""
+    """Whether the history says that an attempt was spared because its agent was overloaded."""
     expired = [event for event in transition.entry.events if isinstance(event, AttemptExpired)]
     return any(event.step == step.name and event.is_overloaded for event in expired)
 
 
 def _goes_on_anew(transition: Transition, before: Step) -> bool:
-    """Whether an order goes on from Error with a step that has not failed, as if it were new.
+    """Whether an order continues from Error with a step that has not failed, as if it were new.
 
-    It was awaited from outside before (SCH-12), or the deadline has interrupted it (SCH-17).
+    The step waited for an external event (SCH-12), or the deadline interrupted it (SCH-17).
     """
     interrupts = transition.entry.event == "resubmitted" and is_late(transition.before)
     is_interrupted = interrupts and not isinstance(before.state, Deferred)
@@ -110,21 +110,21 @@ def _goes_on_anew(transition: Transition, before: Step) -> bool:
 
 @law("SUP-3", "UND-2", at=COMMIT)
 def in_doubt_once_expired(_: World, transition: Transition) -> None:
-    """An attempt at a service that expires leaves its step in doubt, whether or not it counts."""
+    """A step is in doubt after its attempt at a service expired, whether or not it counts."""
     for before in transition.before.in_state(AtWork):
         after = transition.after.step(before.name)
         demand(
             not has_expired(transition, before) or isinstance(after.effect, Doubt),
-            f"{after.name} has expired, and is not in doubt: {after.effect} (SUP-3)",
+            f"{after.name} has expired, but is not in doubt: {after.effect} (SUP-3)",
         )
 
 
 @law("SUP-3", "AGT-8", at=DECISION)
 def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None:
-    """An attempt is charged if, and only if, an agent has begun it, and of a first one has a fault.
+    """An attempt counts exactly if an agent has begun it. A first attempt also needs a fault.
 
-    The reply to a first attempt may still wait for a scheduler. The first few are not charged that
-    time out while the agent's calls do so for several orders.
+    The reply to a first attempt may still wait for a scheduler. The first few attempts that time
+    out are spared if the agent's calls time out for several orders.
     """
     if handler.job.kind != "sweep" or transition.before is None:
         return
@@ -142,22 +142,28 @@ def charged_if_begun(_: World, handler: Handler, transition: Transition) -> None
 
     expired = {step.name: step.is_external or counts(step) for step in over}
     counted = transition.after.failures - transition.before.failures
-    demand(counted == any(expired.values()), f"{counted} failures counted; due: {expired} (SUP-3)")
+    demand(
+        counted == any(expired.values()),
+        f"{counted} failures counted, expected by step: {expired} (SUP-3)",
+    )
     for name, due in expired.items():
         before, after = transition.before.step(name), transition.after.step(name)
         taken_back = transition.after.is_undo and isinstance(before.state, BEING_DONE)
         charged = expiries_of(after) > expiries_of(before)
-        demand(taken_back or charged == due, f"{name} is charged: {charged}, due: {due} (SUP-3)")
+        demand(
+            taken_back or charged == due,
+            f"a failure of {name} counted: {charged}, expected: {due} (SUP-3)",
+        )
 
 
 MOST_SPARED = 3
-"""How many attempts at a step are spared, until it begins afresh."""
+"""How many attempts of a step are spared until an action resets the count."""
 CROWD = 3
-"""For how many orders, at the least, calls have to time out for that."""
+"""The least number of orders whose calls time out on an overloaded agent."""
 
 
 def _may_be_spared(order_id: str, step: Step, reports: Sequence[AgentHealth]) -> bool:
-    """Whether the attempt timed out, and those of other orders at about the same time."""
+    """Whether the attempt timed out, together with attempts of other orders."""
     timed_out = {
         request: at
         for row in reports
@@ -173,9 +179,9 @@ def _may_be_spared(order_id: str, step: Step, reports: Sequence[AgentHealth]) ->
 
 @law("SUP-3", at=DECISION)
 def undone_for_its_own_fault(_: World, handler: Handler, transition: Transition) -> None:
-    """Only a fault of a step's own service requests the undo, and does.
+    """A fault of a step's own service requests its undo. Other faults do not.
 
-    What a gateway turned away is for an operator, whatever becomes of other requests.
+    An operator handles requests that a gateway rejected, whatever happens to other requests.
     """
     if handler.job.kind != "sweep" or transition.before is None:
         return
@@ -193,12 +199,12 @@ def undone_for_its_own_fault(_: World, handler: Handler, transition: Transition)
         and step.state.cause.code is not Code.NO_AGENT_BEGAN  # SUP-9
     ]
     blamed = names_of(failed) & turned_away - names_of(filter(_is_for_operator, failed))
-    demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
+    demand(not blamed, f"a gateway rejected {blamed}, but the order is undone for it (SUP-3)")
     asks = names_of(failed) - turned_away
     ended = [event for event in transition.entry.events if isinstance(event, OrderEnded)]
     stays = ended and not passed_pivots(transition.after)
     demand(
-        not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
+        not (asks and stays), f"{asks} failed at its service, but the order is not undone (SUP-3)"
     )
 
 

@@ -1,4 +1,4 @@
-"""The deadline of an order: when it is, and what follows when it passes (SCH-17, ALR-6)."""
+"""Laws about the deadline of an order and its consequences (SCH-17, ALR-6)."""
 
 from engine.alerts import events as alerts
 from engine.decisions.transitions import Transition
@@ -16,7 +16,7 @@ from testkit.exploration.world import World
 
 @law("SCH-17", at=RECORDS)
 def due_as_submitted(world: World, order: OrderAggregate) -> None:
-    """The deadline counts from the submission, or from the time for which the order was placed."""
+    """The deadline counts from the submission, or from the start time that the order names."""
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
     if workflow is None or workflow.within is None:
         return
@@ -24,12 +24,12 @@ def due_as_submitted(world: World, order: OrderAggregate) -> None:
     due_by = max(placed, begins or placed) + workflow.within
     found = order.deadline and (order.deadline.due_by, order.deadline.when_late)
     expected = (due_by, workflow.when_late)
-    demand(found == expected, f"the deadline is {found}, and should be {expected} (SCH-17)")
+    demand(found == expected, f"the deadline is {found}: expected {expected} (SCH-17)")
 
 
 @law("SCH-17", at=COMMIT)
 def nothing_begun_when_late(_: World, transition: Transition) -> None:
-    """At its deadline and after it an order begins nothing, unless it continues without one."""
+    """After its deadline an order starts nothing, unless it continues with an alert."""
     deadline = transition.before.deadline
     if deadline is None or deadline.when_late is WhenLate.ALERT:
         return
@@ -37,12 +37,12 @@ def nothing_begun_when_late(_: World, transition: Transition) -> None:
         return
     events = transition.entry.events
     begun = [e.step for e in events if isinstance(e, StepStarted) and not e.is_undo]
-    demand(not begun, f"{begun} begun after the deadline, {deadline.due_by} (SCH-17)")
+    demand(not begun, f"{begun} started after the deadline, {deadline.due_by} (SCH-17)")
 
 
 @law("SCH-17", "ALR-6", at=RECORDS)
 def noticed_once(world: World, order: OrderAggregate) -> None:
-    """Each deadline is announced once, and noticed once, at its time."""
+    """Each deadline is announced once and noticed once, at its time."""
     deadline = order.deadline
     if deadline is None:
         return
@@ -65,7 +65,7 @@ def noticed_once(world: World, order: OrderAggregate) -> None:
 
 @law("ALR-6", at=COMMIT)
 def operators_are_warned(_: World, transition: Transition) -> None:
-    """Operators get an event for each warning, and for a late order that continues."""
+    """Operators get an event for each warning, and for each late order that continues."""
     events = transition.entry.events
     only_alerts = [
         e for e in events if isinstance(e, DeadlinePassed) and e.when_late is WhenLate.ALERT
@@ -74,12 +74,12 @@ def operators_are_warned(_: World, transition: Transition) -> None:
     expected += [alerts.ORDER_LATE] * len(only_alerts)
     kinds = (alerts.ORDER_DUE_SOON, alerts.ORDER_LATE)
     of_deadline = [e.type for e in alerts.of(transition.after, transition.entry) if e.type in kinds]
-    demand(of_deadline == expected, f"operators get {of_deadline}, and should get {expected}")
+    demand(of_deadline == expected, f"operators get {of_deadline}: expected {expected}")
 
 
 @law("SCH-17", "UND-6", at=COMMIT)
 def ends_by_its_rule(_: World, transition: Transition) -> None:
-    """A late order whose steps have not failed is undone or stops, as its rule says."""
+    """A late order without failed steps is undone or stops, as its rule says."""
     after = transition.after
     deadline, has_failed = after.deadline, transition.before.has_any(Failed)
     asked = [e for e in transition.entry.events if isinstance(e, UndoRequested) and not e.step]
@@ -87,11 +87,11 @@ def ends_by_its_rule(_: World, transition: Transition) -> None:
     past = passed_pivots(transition.before)
     demand(
         not asked or (may_undo and is_late(transition.before) and not past),
-        f"undone because it is late: {deadline}, past {past} (SCH-17)",
+        f"the order is undone as late: {deadline}, past pivots {past} (SCH-17)",
     )
     stopped = after.state == InError(Outcome.FAILED) and not transition.before.has_ended
     stays = stopped and is_late(after) and not has_failed and not after.has_any(Failed)
     demand(
         not (stays and may_undo and not past),
-        "a late order stops, and should be undone (SCH-17)",
+        "a late order stops: expected its undo (SCH-17)",
     )

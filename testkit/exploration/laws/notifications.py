@@ -1,6 +1,6 @@
-"""What operators and senders have to be told of an order (ALR-1 to ALR-3).
+"""Laws about alerts and notifications of an order (ALR-1 to ALR-3).
 
-It is read off its records and its history.
+The expected ones are derived from its records and its history.
 """
 
 import json
@@ -33,17 +33,17 @@ END_NOTIFICATIONS = {
 }
 
 OF_ENDS = (ORDER_FAILED, ORDER_UNDONE)
-"""The types of the events that tell operators of an end; others tell of what is no end."""
+"""The types of the events about an order's end."""
 
 FAILED = Failed | UndoFailed | NothingToUndo
-"""The states of a step that has no more attempts, forward or back."""
+"""The states of a step without further attempts, to do or to undo it."""
 
 Notification = tuple[str, str | None]
-"""An event, and the step that it is about."""
+"""An event with the step that it is about."""
 
 
 def stands(step: Step) -> bool:
-    """Whether the step may have had an effect that was not taken back, and could be."""
+    """Whether the step may have an effect that was not undone and could be."""
     to_be_undone = isinstance(step.state, Completed | UndoPending | Undoing)
     in_doubt = isinstance(step.effect, Doubt) and step.effect.unanswered
     doubtful = isinstance(step.state, FAILED) and (in_doubt or step.result is not None)
@@ -52,7 +52,7 @@ def stands(step: Step) -> bool:
 
 @law("ALR-1", at=STATE)
 def alerted_once(world: World, _: OrderAggregate) -> None:
-    """There is one alert for each time that the order ended in `Error`: sent, or in the outbox."""
+    """There is one alert for each end of the order in `Error`, sent or in the outbox."""
     if world.restored:  # of alerts there is no copy
         return
     failed = [
@@ -61,19 +61,22 @@ def alerted_once(world: World, _: OrderAggregate) -> None:
     expected = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
     waiting = {row["EventId"] for row in expected if row["Type"] in OF_ENDS}
     alerts = waiting | world.published
-    demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
+    demand(
+        len(alerts) == len(failed),
+        f"the order ended in Error {len(failed)} times, but has {len(alerts)} alerts",
+    )
 
 
 @law("ALR-1", at=COMMIT)
 def alerts_say_what_is(_: World, transition: Transition) -> None:
-    """The alert about an end in `Error` says what stands and what operators can do."""
+    """The alert about an end in `Error` says what stands, and what operators can do."""
     before, after = transition.before, transition.after
     of_ends = [event for event in alerts.of(after, transition.entry) if event.type in OF_ENDS]
     alert, *more = of_ends or [None]
     ended = isinstance(after.state, InError) and not isinstance(before.state, InError)
     demand(
         bool(alert) == ended and not more,
-        f"“{transition.entry.event}”, and alerts: {[alert, *more]}",
+        f"“{transition.entry.event}” has the wrong alerts: {[alert, *more]}",
     )
     if alert and isinstance(after.state, InError):
         _says_what_is(after, after.state.outcome, transition.entry, alert)
@@ -93,27 +96,27 @@ def _says_what_is(
         "actionRequired": not undone,
     }
     stated = {name: alert.data[name] for name in expected}
-    demand(stated == expected, f"the alert says {stated}, the order {expected}")
+    demand(stated == expected, f"the alert says {stated}: expected {expected}")
     kind = "OrderProcessing.OrderUndone" if undone else "OrderProcessing.OrderFailed"
     about = (kind, f"orders/{order.order_id}", entry.at)
     demand(
         (alert.type, alert.subject, alert.at) == about,
-        f"the alert is {alert}, and should be {about}",
+        f"the alert is {alert}: expected {about}",
     )
     _names_the_cause(order, entry, alert)
     can = possible(order, entry.at)
     offered = alert.data["actions"]
-    demand(offered == can, f"operators can {can}, and are told {offered}")
+    demand(offered == can, f"the alert offers the actions {offered}: expected {can}")
 
 
 def _names_the_cause(order: OrderAggregate, entry: HistoryEntry, alert: OperatorEvent) -> None:
-    """Check which step is named: one that has failed, with its own reason; none if none has."""
+    """Check the step that the alert names: one that failed with this reason, or none."""
     cause = order.step(alert.data["step"])
     if cause is None:
         blamed = [step.name for step in order.steps if _failed_for(step, alert.data["reason"])]
         demand(
             not (alert.data["step"] or blamed),
-            f"the alert names “{alert.data['step']}”, and {blamed} failed",
+            f"the alert names “{alert.data['step']}”, but {blamed} failed",
         )
         return
     end = entry.events[-1]
@@ -130,26 +133,26 @@ def _failed_for(step: Step, reason: Mapping[str, Any]) -> bool:
 
 @law("ALR-1", at=PUBLISHED)
 def published_as_written(world: World, events: Sequence[OperatorEvent]) -> None:
-    """What goes to Event Grid is what was written with the transitions."""
+    """The events published to Event Grid are those written with the transitions."""
     written = {
         row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS
     }
     for event in events:
         row = written.get(event.event_id)
-        demand(row, f"published is what nobody wrote: {event}")
+        demand(row, f"an event was published that nobody wrote: {event}")
         same = event == event_in_words(outbox.EVENT.record(row))
-        demand(same, f"published is {event}, written was {row}")
+        demand(same, f"the published event {event} differs from the written row {row}")
 
 
 @law("ALR-2", at=STATE)
 def notified_once_in_order(world: World, _: OrderAggregate) -> None:
-    """The sender gets a notice of each thing that happened, once and in order."""
+    """The sender gets one notification for each event of the order, in sequence."""
     if world.restored:  # of notices there is no copy
         return
     if not world.order().reply_to:
         demand(
             all(row.data["To"] == OPERATORS for row in unsent(world)),
-            "somebody is told who did not ask",
+            "there is a notification, but the sender named no queue",
         )
         return
     pending = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
@@ -159,19 +162,16 @@ def notified_once_in_order(world: World, _: OrderAggregate) -> None:
     }
     sent = [notices[key] for key in sorted(notices)]
     happened = _happened(world)
-    demand(sent == happened, f"the sender hears {sent}; it happened {happened} (ALR-2)")
+    demand(sent == happened, f"the sender gets {sent}: expected {happened} (ALR-2)")
     sequences, ids = {sequence for sequence, _ in notices}, {name for _, name in notices}
     demand(
         len(sequences) == len(ids) == len(sent),
-        f"notices share a sequence or an id: {sorted(notices)}",
+        f"notifications share a sequence or an id: {sorted(notices)}",
     )
 
 
 def _happened(world: World) -> list[Notification]:
-    """What there is to tell the sender, by the history.
-
-    What is done once an order goes back is undone.
-    """
+    """Return the notifications that the sender should get, by the history."""
     happened: list[Notification] = []
     turned_back = False
     for entry in (entry for entry in world.history() if entry.change_id):
@@ -195,5 +195,5 @@ def _happened(world: World) -> list[Notification]:
 
 
 def unsent(world: World) -> list[IndexRow]:
-    """What waits in the outbox."""
+    """Return the rows in the outbox."""
     return [row for key, row in world.work_items().items() if key.startswith(WorkItemKind.OUTBOX)]

@@ -1,4 +1,4 @@
-"""What operators, customers and people outside may do, and find done."""
+"""Laws about the acts of operators, customers and people outside."""
 
 from datetime import timedelta
 from typing import Any
@@ -41,22 +41,22 @@ EVENTS_OF = {
     CUSTOMER_CANCEL: {"cancelled"},
     ERASE: {"erased"},
 }
-"""What the history says of what operators and customers do."""
+"""The history events of each act of operators and customers."""
 
 
 @law("OPR-7", at=COMMIT)
 def nothing_begun_while_it_is_held(_: World, transition: Transition) -> None:
-    """What runs while an order is held ran before."""
+    """No attempt starts while an order is on hold."""
     begun = [step.name for step in transition.after.steps if attempts_begun(transition, step.name)]
     demand(
         not (begun and transition.before.hold),
-        f"{begun} begun although the order is held (OPR-7)",
+        f"{begun} started although the order is on hold (OPR-7)",
     )
 
 
 @law("OPR-7", at=COMMIT)
 def deadlines_move_by_the_time_held(_: World, transition: Transition) -> None:
-    """What is awaited has the time that it had when the order was held, and counts none."""
+    """The deadline of an external event moves by the time on hold, in which no failure counts."""
     hold = transition.before.hold
     if hold is None:
         return
@@ -66,11 +66,11 @@ def deadlines_move_by_the_time_held(_: World, transition: Transition) -> None:
         moved = min(due + by, attempts_end_by(transition.before) or due + by)
         demand(
             after.complete_by in (None, moved),
-            f"{step.name} was due {due}, and is {after.complete_by}: "
-            f"the deadline moves by the time held, {by} (OPR-7)",
+            f"the deadline of {step.name} was {due} and is {after.complete_by}: "
+            f"expected that it moves by the time on hold, {by} (OPR-7)",
         )
         counted = after.counts.failures - step.counts.failures
-        demand(counted <= 0, f"{step.name} counts a failure while the order is held (OPR-7)")
+        demand(counted <= 0, f"{step.name} counts a failure while the order is on hold (OPR-7)")
 
 
 @law("OPR-9", at=DECISION)
@@ -82,22 +82,22 @@ def nothing_sent_to_a_paused_agent(_: World, handler: Handler, transition: Trans
     begun = [step for step in transition.after.in_state(UnderWay) if has_begun(transition, step)]
     paused = [step.agent for step in begun if pause_of(health, step.agent, transition.entry.at)]
     event = transition.entry.event
-    demand(not paused, f"“{event}” sends requests to {paused}, which is paused (OPR-9)")
+    demand(not paused, f"“{event}” sends requests to paused agents: {paused} (OPR-9)")
 
 
 @law("SUB-8", at=COMMIT)
 def cancelled_in_time(world: World, transition: Transition) -> None:
-    """A customer cancels until the step begins that the endpoint names."""
+    """A customer can cancel until the step starts that the endpoint names."""
     if transition.entry.actor != CUSTOMER:
         return
     until = world.deployed.endpoint_of(transition.before.workflow).cancel_until
     step = transition.before.step(until)
-    demand(not step.counts.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
+    demand(not step.counts.attempts, f"a customer cancels although {until} has started (SUB-8)")
 
 
 @law("ANS-2", "ANS-4", at=COMMIT)
 def answered_in_its_time(_: World, transition: Transition) -> None:
-    """An answer counts, early or late, until somebody has given up, and never later."""
+    """An answer counts, early or late, until the step was given up, and not afterwards."""
     for step in transition.before.steps:
         _is_answered_in_its_time(transition, step)
 
@@ -111,7 +111,7 @@ def _is_answered_in_its_time(transition: Transition, before: Step) -> None:
     demand(
         isinstance(before.state, OPEN) and not over,
         f"{before.name} was {before.state} in an order that was {was.state}, "
-        f"{was.direction}, and is Completed (ANS-4)",
+        f"{was.direction}, but is now Completed (ANS-4)",
     )
     requester = transition.entry.actor.partition("/")[0]
     demand(requester == "operator", f"{requester} has completed {before.name} (ANS-1)")
@@ -119,7 +119,7 @@ def _is_answered_in_its_time(transition: Transition, before: Step) -> None:
 
 @law("OPR-6", "ANS-3", at=ACTED)
 def reported_actions_are_recorded(world: World, handler: Handler) -> None:
-    """What somebody was told that it is done stands in the state."""
+    """An act that was reported as done is recorded in the state."""
     if handler.job.kind in (*SAYS, *CALLS_BACK):
         _is_recorded(world, handler)
         return
@@ -127,12 +127,12 @@ def reported_actions_are_recorded(world: World, handler: Handler) -> None:
     events = {entry.event for entry in acted}
     demand(
         events & EVENTS_OF[handler.job.kind],
-        f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)",
+        f"{handler.job.kind} was reported as done, but is not recorded (OPR-6)",
     )
 
 
 def _is_recorded(world: World, handler: Handler) -> None:
-    """Check that an answer that was called recorded is in the history (ANS-3)."""
+    """Check that an answer that was reported as recorded is in the history (ANS-3)."""
     step = world.order().step(handler.job.step)
     recorded_events: Any = ExternalEventRecorded | StepFailed | EarlyRefusalRecorded
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
@@ -141,14 +141,16 @@ def _is_recorded(world: World, handler: Handler) -> None:
     recorded = any(
         isinstance(event, recorded_events) and event.step == step.name for event in happened
     )
-    demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
+    demand(
+        recorded, f"{handler.job.kind} was reported as recorded, but {step.name} is {step.state}"
+    )
 
 
 @law("ANS-2", at=ANSWERED)
 def no_valid_callback_is_refused(world: World, handler: Handler, error: Exception | None) -> None:
-    """No answer over a callback URL is refused while the step can still be done.
+    """No answer at a callback URL is refused while the step can still be done.
 
-    A step that begins afresh has another link, and the former one is not valid any more.
+    After a reset, a step has another callback URL, and the former one is invalid.
     """
     order = world.order()
     step = order.step(handler.job.step) if order else None
@@ -159,5 +161,5 @@ def no_valid_callback_is_refused(world: World, handler: Handler, error: Exceptio
     refused = isinstance(error, REFUSALS)
     demand(
         not (refused and goes_on and is_open),
-        f"an answer to {step.name} is refused, which is {step.state}: {error} (ANS-2)",
+        f"an answer to {step.name} is refused although it is {step.state}: {error} (ANS-2)",
     )

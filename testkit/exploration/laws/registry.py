@@ -1,8 +1,8 @@
-"""The registry of the laws: which there are, when each is checked, and which statement it checks.
+"""The registry of the laws, with the moment at which each is checked and its statements.
 
-A law is a function that raises `ViolationError` where it does not hold. The decorator `law` names
-the statements of docs/pattern.md that it checks, and the moment: `Moment.check` checks all laws of
-a moment, in the order in which their modules define them.
+A law is a function that raises `ViolationError` if it does not hold. The decorator `law` names the
+moment and the statements of docs/pattern.md that the law checks. `Moment.check` checks all laws of
+a moment in the order of their definition.
 """
 
 import inspect
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Law:
-    """One law, as the table lists it."""
+    """A law, as the table lists it."""
 
     name: str
     statements: Sequence[str]
@@ -30,7 +30,7 @@ class Law:
 
 
 LAWS: list[Law] = []
-"""All laws, once the package is imported."""
+"""All laws, after the package was imported."""
 _reached: set[str] = set()
 """The moments that came since the last `begin`."""
 
@@ -41,19 +41,22 @@ def begin() -> None:
 
 
 def not_reached() -> Sequence[Law]:
-    """Return the laws that were not checked since `begin`, for their moment never came."""
+    """Return the laws that were not checked since `begin`, because their moment never came."""
     return [law for law in LAWS if law.moment not in _reached]
 
 
 class Moment(Generic[P]):
-    """A moment at which laws are checked; all of them get the same arguments."""
+    """A moment at which laws are checked. All of its laws get the same arguments."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.checks: list[Callable[P, None]] = []
 
     def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Check every law of this moment; raises `ViolationError` at the first that is broken."""
+        """Check every law of this moment.
+
+        Raises `ViolationError` for the first one that is broken.
+        """
         _reached.add(self.name)
         for check in self.checks:
             check(*args, **kwargs)
@@ -100,7 +103,7 @@ def _says(check: Callable[..., Any]) -> str:
 
 
 def table() -> Iterator[str]:
-    """Return the lines that list each moment with its laws."""
+    """Yield the lines of a table that lists the laws of each moment."""
     for moment in dict.fromkeys(law.moment for law in LAWS):
         yield f"{moment}:"
         for listed in (law for law in LAWS if law.moment == moment):

@@ -1,4 +1,4 @@
-"""What is true at the remote services, and what may be sent to them."""
+"""Laws about effects at the remote services, and about requests to them."""
 
 from engine.decisions.transitions import Note
 from engine.domain import orders
@@ -44,7 +44,7 @@ from testkit.exploration.world import World
 
 @law("SCH-5", "UND-5", at=STATE)
 def nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
-    """What an order says of its end is true at the remote services."""
+    """The recorded end of an order is true at the remote services."""
     at_services = [step for step in order.steps if not step.is_external]
     counted = [step for step in at_services if not isinstance(step.state, Skipped)]
     keys = {key_of(world, step, generation_of(step)) for step in counted}
@@ -62,24 +62,24 @@ def nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
         }
         demand(
             not any(standing.values()),
-            f"the order is called undone, but these key generations stand: {standing}",
+            f"the order ended as undone, but these key generations have an effect: {standing}",
         )
 
 
 @law("UND-6", at=STATE)
 def not_turned_back(world: World, order: OrderAggregate) -> None:
-    """No order goes back once a point of no return was done."""
+    """No order is undone after a pivot was done."""
     done = [
         step.name for step in order.steps if step.rules.pivot and standing_generations(world, step)
     ]
-    demand(not (order.is_undo and done), f"the order goes back, though {done} was done (UND-6)")
+    demand(not (order.is_undo and done), f"the order is undone although {done} was done (UND-6)")
 
 
 @law("AGT-3", at=STATE)
 def one_generation_stands(world: World, order: OrderAggregate) -> None:
-    """At most one round of a step stands, or may.
+    """At most one key generation of a step has an effect, or may have one.
 
-    A key generation starts where the one before has no effect (AGT-3).
+    The next generation starts only if the former one has no effect (AGT-3).
     """
     for step in order.steps:
         is_unknown = isinstance(step.effect, Doubt) or isinstance(step.state, UnderWay)
@@ -87,13 +87,13 @@ def one_generation_stands(world: World, order: OrderAggregate) -> None:
         generations = standing_generations(world, step) | unknown
         demand(
             len(generations) <= 1,
-            f"of {step.name} these key generations stand, or may: {generations} (AGT-3)",
+            f"key generations of {step.name} that may have an effect: {generations} (AGT-3)",
         )
 
 
 @law("SCH-10", "UND-1", at=PERFORMED)
 def called_in_order(world: World, request: AgentRequest) -> None:
-    """Steps are done in their order, and undone in reverse."""
+    """Steps are done in their order, and undone in the reverse order."""
     order = world.order()
     if order is None:
         return
@@ -108,43 +108,46 @@ def called_in_order(world: World, request: AgentRequest) -> None:
     if request.action == "do":
         definition = workflow.definition(request.step)
         before = set(definition.after if definition else ())
-        demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
+        demand(done | skipped >= before, f"{request.step} starts before {before - done} (SCH-10)")
     else:
         to_undo = {step.name for step in workflow.steps if step.compensation is not None}
         standing = (done - undone - skipped) & dependents(workflow, request.step) & to_undo
-        demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
+        demand(not standing, f"{request.step} is undone before {standing} (UND-1)")
 
 
 @law("ANS-8", at=ARRIVED)
 def not_called_again_before_the_callback(handler: Handler, request: AgentRequest) -> None:
-    """No call follows in an attempt whose service answers over its callback URL."""
+    """In an attempt whose service answers at its callback URL, no further call follows."""
     later = [
         entry
         for entry in handler.log
         if isinstance(entry, Raised) and entry.kind is AnswersLaterError
     ]
-    demand(not later, f"{request.step} is called again, and its service has the link (ANS-8)")
+    demand(
+        not later,
+        f"{request.step} is called again although its service uses the callback URL (ANS-8)",
+    )
 
 
 @law("AGT-3", at=SERVED)
 def served_by_one_provider(world: World, request: AgentRequest, provider: str) -> None:
-    """Nobody does or undoes what another provider may have done.
+    """No provider does or undoes a step that another provider may have done.
 
-    It knows another's keys from nowhere.
+    It does not know the other provider's keys.
     """
     others = {name for key, name in world.served if key == request.idempotency_key} - {provider}
-    demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
+    demand(not others, f"{request.step} is sent to {provider}, but {others} has served it (AGT-3)")
 
 
 @law("AGT-12", at=FORGOTTEN)
 def not_repeated_under_a_forgotten_key(world: World, request: AgentRequest) -> None:
-    """Nothing is done twice because its key was forgotten."""
+    """No step is done twice because its key was forgotten."""
     done = request.action == "do" and f"{request.idempotency_key} do" in world.effects
     demand(not done, f"{request.step} is done a second time under a forgotten key (AGT-12)")
 
 
 def _steps(world: World, action: str) -> set[str]:
-    """The steps of which this has happened."""
+    """Return the steps with an effect of this action."""
     found = (effect.split(" ") for effect in world.effects)
     return {key.split(":")[1] for key, done in found if done == action}
 
@@ -164,20 +167,20 @@ def called_in_time(world: World, request: AgentRequest) -> None:
     keys = [key_of(part, step, number) for number in range(first, generation_of(step) + 1)]
     demand(
         request.idempotency_key in keys,
-        f"idempotency key {request.idempotency_key} for {keys} (AGT-3)",
+        f"the idempotency key is {request.idempotency_key}: expected one of {keys} (AGT-3)",
     )
 
 
 @law("SUB-3", at=NOTING)
 def submitted_as_recorded(note: Note) -> None:
-    """No submission is refused as another one: here each is sent again as it was."""
+    """No submission is refused as other content, because each is repeated unchanged here."""
     refused = any(isinstance(event, SubmissionRefused) for event in note.entry.events)
-    demand(not refused, "a submission that comes again is refused as other content (SUB-3)")
+    demand(not refused, "a repeated submission is refused as other content (SUB-3)")
 
 
 @law("AGT-4", at=REPLYING)
 def replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
-    """An agent replies before the complete-by time, and no reply outlives it."""
+    """An agent replies before the complete-by time, and no reply lives longer."""
     request = decode(AgentRequest, agent.job.body)
     demand(world.now < request.complete_by, "an agent replied after the complete-by time (AGT-4)")
     left = request.complete_by - world.deployed.clock_of(agent.slot, world.now)
@@ -189,10 +192,10 @@ def replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
 
 @law("SCH-3", at=REQUESTING)
 def recorded_first(world: World, request: AgentRequest) -> None:
-    """A request goes out once its attempt is recorded."""
+    """A request is sent only after its attempt was recorded."""
     order = world.about(request.order_id).order()
     step = order.step(request.step) if order else None
     demand(
         step and step.counts.attempts >= request.attempt,
-        "a request goes out that is not recorded as running (SCH-3)",
+        "a request is sent that is not recorded as running (SCH-3)",
     )

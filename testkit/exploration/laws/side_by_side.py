@@ -1,4 +1,4 @@
-"""What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
+"""Laws about orders that wait for the same agent (SCH-11, WRK-2)."""
 
 from engine.decisions.transitions import Transition
 from engine.domain.orders import OrderAggregate
@@ -15,11 +15,11 @@ from testkit.exploration.world import Sent, World
 
 @law("SCH-11", at=DECISION)
 def first_order_is_claimed(world: World, handler: Handler, transition: Transition) -> None:
-    """Of several orders the first is claimed: the urgent, then the oldest.
+    """Of several orders, the first is claimed: the urgent one, then the oldest one.
 
-    Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
-    of time have waited equally long. Whoever has not looked knows only of those orders of which its
-    process has heard.
+    This holds for one slot, because with more slots, later orders have their own slot. Orders from
+    the same span of time count as equally old. A process that has not refreshed knows only the
+    orders whose wake-ups it received.
     """
     claimed = transition.before
     if not world.deployed.believing or claimed is None or transition.entry.event != "claimed":
@@ -39,7 +39,7 @@ def first_order_is_claimed(world: World, handler: Handler, transition: Transitio
             )
             demand(
                 not waits,
-                f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)",
+                f"{claimed.order_id} is claimed before {part.order_id}, which comes first (SCH-11)",
             )
 
 
@@ -50,7 +50,7 @@ def _is_before(one: OrderAggregate, other: OrderAggregate) -> bool:
 
 
 def _found(handler: Handler) -> set[str]:
-    """The pending orders that its look has read of."""
+    """Return the pending orders that the handler's refresh has read."""
     pages = [
         answer.value
         for answer in handler.log
@@ -65,19 +65,18 @@ def _found(handler: Handler) -> set[str]:
 
 
 def _needs(order: OrderAggregate) -> set[str]:
-    """What the steps of an order that have not begun are for."""
+    """Return the capabilities of the steps that have not started."""
     idle = (step for step in order.steps if not isinstance(step.state, UnderWay))
     return {step.rules.capability for step in idle}
 
 
 @law("WRK-2", at=AFTER_COMMIT)
 def no_more_than_the_slots(after: World, transition: Transition) -> None:
-    """No more orders are at an agent than it has slots.
+    """An agent has at most as many orders as slots.
 
-    It has as many for each process that looks for itself.
-
-    An order of which the answer is there, or the time is over, is at no agent any more, whatever
-    its records say. A claim that arrives late takes a slot that others had to take for free.
+    It has this number of slots for each process that refreshes independently. An order with an
+    answer or after its complete-by time is no longer at the agent, whatever its records say. A
+    claim that arrives late takes a slot that others had to assume free.
     """
     if not after.deployed.believing or transition.entry.event != "claimed":
         return
@@ -90,7 +89,7 @@ def no_more_than_the_slots(after: World, transition: Transition) -> None:
         running = (order for order in orders if _runs_at(order, agent, after))
         there = sum(order.order_id not in answered for order in running)
         capacity = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
-        demand(there <= capacity, f"{there} orders are at {agent}")
+        demand(there <= capacity, f"{there} orders are at {agent}, which has fewer slots")
 
 
 def _runs_at(order: OrderAggregate, agent: str, world: World) -> bool:

@@ -1,4 +1,4 @@
-"""What is sent to silent agents, and what becomes of the orders that wait for them."""
+"""Laws about requests to silent agents, and about the orders that wait for them."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from testkit.exploration.world import World
 
 
 def _silences(handler: Handler) -> dict[str, AgentHealth]:
-    """Return the records of silent agents, as the handler has read them last."""
+    """Return the records of silent agents in the handler's last reading."""
     looks = [rows for answer in handler.log if (rows := health_in(answer))]
     found = looks[-1] if looks else []
     return {row.agent: row for row in found if row.unresponsive_since}
@@ -29,7 +29,7 @@ def _pause(since: datetime, at: datetime) -> timedelta:
 
 @law("SUP-10", at=DECISION)
 def few_requests_at_a_silent_agent(world: World, handler: Handler, transition: Transition) -> None:
-    """A silent agent has one probe request at a time here, after a pause that grows."""
+    """A silent agent gets one probe request at a time, after a growing pause."""
     silences = _silences(handler)
     for event in transition.entry.events:
         record = silences.get(event.agent) if isinstance(event, StepStarted) else None
@@ -37,10 +37,15 @@ def few_requests_at_a_silent_agent(world: World, handler: Handler, transition: T
             continue
         probe = record.at + _pause(record.unresponsive_since, record.at)
         at = transition.entry.at
-        demand(at >= probe, f"{record.agent} is silent, and gets a request at {at} (SUP-10)")
+        demand(
+            at >= probe, f"{record.agent} is silent, but gets a request too soon, at {at} (SUP-10)"
+        )
         own = transition.after.order_id
         others = [request for request in _open_at(world, record.agent, at) if own not in request]
-        demand(not others, f"{record.agent} is silent, and has {others} already (SUP-10)")
+        demand(
+            not others,
+            f"{record.agent} is silent, but has more than one request: {others} (SUP-10)",
+        )
 
 
 def _open_at(world: World, agent: str, now: datetime) -> Iterator[str]:
@@ -54,7 +59,7 @@ def _open_at(world: World, agent: str, now: datetime) -> Iterator[str]:
 
 @law("SUP-9", at=DECISION)
 def given_up_for_silence_alone(world: World, handler: Handler, transition: Transition) -> None:
-    """A claim gives a step up only if its agents were silent for too long, and the order waited."""
+    """A claim ends a step only after its agents were silent, and the order waited, for too long."""
     before, bound = transition.before, world.deployed.max_silence
     if before is None or handler.job.kind == "sweep":
         return
@@ -66,12 +71,12 @@ def given_up_for_silence_alone(world: World, handler: Handler, transition: Trans
         known = _silences(handler)
         times = [known[agent].unresponsive_since if agent in known else at for agent in agents]
         since = max(before.derived.ready_since, *(time or at for time in times))
-        demand(at - since > bound, f"{event.step} is given up after {at - since} (SUP-9)")
+        demand(at - since > bound, f"{event.step} failed too soon, after {at - since} (SUP-9)")
 
 
 @law("SUP-9", at=COMMIT)
 def no_undo_for_a_silent_agent(_: World, transition: Transition) -> None:
-    """No order is undone because no agent began a step of it."""
+    """No order is undone because no agent began its step."""
     for event in transition.entry.events:
         asks = isinstance(event, UndoRequested) and event.cause.code is Code.NO_AGENT_BEGAN
-        demand(not asks, "the order is undone, since no agent began a step of it (SUP-9)")
+        demand(not asks, "the order is undone because no agent began its step (SUP-9)")

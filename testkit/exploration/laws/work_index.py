@@ -1,4 +1,4 @@
-"""The work index holds exactly what is due for an order, and the order waits for nothing else."""
+"""Laws about the work index: it holds exactly what is due, and the order waits for nothing else."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -26,19 +26,21 @@ ACTED_ON = ("Agents", "NotBefore", "ReadySince", "UpdatedAt", "Workflow", "Workf
 
 @law("SCH-1", "SUP-2", at=RECORDS)
 def work_index_is_exact(world: World, order: OrderAggregate) -> None:
-    """The work index has a row for all that is due, and no other one."""
+    """The work index has a row for each thing that is due, and no other row."""
     stored = {key for key in world.work_items() if not key.startswith(WorkItemKind.OUTBOX)}
     expected = set(_work_items(world, order))
-    demand(stored == expected, f"the work index holds {sorted(stored)}, owed is {sorted(expected)}")
+    demand(
+        stored == expected, f"the work index holds {sorted(stored)}: expected {sorted(expected)}"
+    )
     for row in (world.work_items()[key] for key in expected):
         stored_columns = {name: row.data.get(name) for name in ACTED_ON}
         true = _acted_on(order) | _date_of(world, order, row)
-        demand(stored_columns == true, f"{row.key} says {stored_columns} of {true}")
+        demand(stored_columns == true, f"{row.key} has {stored_columns}: expected {true}")
 
 
 @law("OPR-1", at=RECORDS)
 def is_listed_once(world: World, order: OrderAggregate) -> None:
-    """An open order is in one list alone, by one row; of its claims, one names it."""
+    """An open order is in exactly one list, by one row."""
     state = order.state
     was_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
     is_over = was_undone or isinstance(state, orders.Processed)
@@ -53,7 +55,10 @@ def is_listed_once(world: World, order: OrderAggregate) -> None:
 
 
 def _date_of(world: World, order: OrderAggregate, row: IndexRow) -> dict[str, object]:
-    """Until when the steps of the claim of this row wait; empty for a row of another kind."""
+    """Return until when the steps in the claim of this row wait.
+
+    Empty for a row of another kind.
+    """
     kind, _, capability, *_ = row.key.split("|") + [""] * 2
     if kind != WorkItemKind.PENDING:
         return {}
@@ -62,7 +67,10 @@ def _date_of(world: World, order: OrderAggregate, row: IndexRow) -> dict[str, ob
 
 
 def _first_date(order: OrderAggregate, turn: Collection[Step]) -> datetime | None:
-    """When the first of these steps may begin; None if one could begin at its last change."""
+    """Return when the first of these steps may start.
+
+    None if one could start at the last change.
+    """
     now = order.updated_at
     first = min((earliest_begin(order, step) or now for step in turn), default=now)
     return first if first > now else None
@@ -73,9 +81,9 @@ def _lane(step: Step) -> str:
 
 
 def _acted_on(order: OrderAggregate) -> dict[str, object]:
-    """What rows of the work index say that others go by.
+    """Return the columns of the work index on which other processes act.
 
-    They say who waits since when, for whom, and where there is room.
+    They say since when the order waits, for which agents, and which slots it has.
     """
     agents = " ".join(step.agent for step in order.in_state(AtWork))
     times = (order.derived.not_before, order.derived.ready_since, order.updated_at)
@@ -84,10 +92,7 @@ def _acted_on(order: OrderAggregate) -> dict[str, object]:
 
 
 def _work_items(world: World, order: OrderAggregate) -> Iterator[str]:
-    """What is owed to an order, read off its records here once more.
-
-    The shipped code is not asked.
-    """
+    """Yield the work items of an order, derived from its records without the shipped code."""
     derived, order_id = order.derived, order.order_id
     due = [step.state.complete_by for step in order.in_state(AtWork)]
     waits = [step.state.complete_by for step in order.in_state(AwaitingExternalEvent)]
@@ -115,9 +120,9 @@ def _work_items(world: World, order: OrderAggregate) -> Iterator[str]:
 
 @law("SCH-1", "SCH-8", at=RECORDS)
 def waits_for_nothing_else(world: World, order: OrderAggregate) -> None:
-    """An order waits for a time only if one is to come for every step whose turn it is.
+    """An order waits for a time only if each of its next steps does.
 
-    So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
+    Any other order can be claimed immediately, including one that has failed (SCH-8).
     """
     last = [entry for entry in world.history() if entry.change_id][-1]
     now = last.at if last.event == "restored" else order.updated_at  # which is as it was
@@ -126,5 +131,5 @@ def waits_for_nothing_else(world: World, order: OrderAggregate) -> None:
     chosen = first if first > now else None
     demand(
         order.derived.not_before == chosen,
-        f"the order waits until {order.derived.not_before}; its steps wait until {chosen}",
+        f"the order waits until {order.derived.not_before}, but its steps until {chosen}",
     )

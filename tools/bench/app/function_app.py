@@ -1,4 +1,4 @@
-"""The production app with the workflows that are measured."""
+"""The production app with the measured workflows."""
 
 import shop.business
 from bench.workflows import MEASURED

@@ -1,4 +1,4 @@
-"""The app of the business that `BUSINESS` names: the repository's own, with that business in it."""
+"""The repository's app with the business that `BUSINESS` names."""
 
 import os
 

@@ -1,14 +1,15 @@
-"""The differential run: whether the decisions of this tree are those of an earlier commit.
+"""The differential run: compares the decisions of this tree with those of an earlier commit.
 
-Each side runs in a process of its own, from its own files. Both get the same courses, and answer each move with
-a decision in one neutral form; the first answers of a course that differ are reported.
+Each side runs in its own process from its own files. Both get the same courses of moves, and answer each move with a
+decision in a neutral form. The first differing decisions of a course are reported.
 
-A course is a list of moves from the submission on: a claim, a reply, a recovery, an action, an answer, each with
-its time and its arguments. Courses are compared, and not single snapshots, because the form of a snapshot is what
-the compared commits differ in: each side keeps its own records between two moves, and nobody translates them.
+A course is a list of moves from the submission on: a claim, a reply, a recovery, an action, an external event, each
+with its time and arguments. The run compares courses instead of single snapshots, because the compared commits may
+differ in the form of a snapshot. Each side keeps its own records between two moves, so nothing has to be translated.
 Courses that share their beginning form a tree, so each move is decided once.
 
-Three parts: `side.py` is all that knows the records and functions of its commit, and the run takes each side's
-from its own tree. `courses.py` makes courses from neutral decisions alone, and `tests/exploration/courses.py`
-those to every snapshot that the exploration reaches. `comparison.py` compares, by the list in `differences.py`.
+`side.py` is the only module that knows the records and functions of its commit, and the run takes it from each side's
+tree. `courses.py` makes courses from neutral decisions. `tests/exploration/courses.py` makes courses to every
+snapshot that the exploration reaches. `comparison.py` compares them, with the allowed differences in
+`differences.py`.
 """

@@ -21,18 +21,18 @@ SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How much is compared."""
+    """The size of a comparison."""
 
     states: int
-    """In how many states of each world every move is tried."""
+    """The number of states of each world in which every move is tried."""
     walks: int
-    """How many random courses of each world there are."""
+    """The number of random courses of each world."""
     length: int = 40
-    """How many moves a random course has."""
+    """The number of moves of a random course."""
     explored: int = 0
-    """How many states of each world of the exploration are reached, nearest first; none if zero."""
+    """The number of states of each world of the exploration, nearest first. Zero for none."""
     worlds: str = ""
-    """Of the exploration, only the worlds whose description contains this."""
+    """Only worlds of the exploration whose description contains this text."""
 
 
 QUICK = Size(states=24, walks=8)
@@ -40,7 +40,7 @@ FULL = Size(states=150, walks=30, explored=3000)
 
 
 class SideError(Exception):
-    """A process of a side has failed; what it printed says why."""
+    """A process of a side has failed. Its output says why."""
 
 
 def run(
@@ -50,7 +50,7 @@ def run(
     tell: Callable[[str], None] = lambda _: None,
     differences: Sequence[Difference] = DIFFERENCES,
 ) -> Comparison:
-    """Make courses by the decisions of the tree `base`, and compare with those of the tree `new`.
+    """Make courses by the decisions of the tree `base`, and compare them with those of the tree `new`.
 
     Raises `SideError` if a process of either side fails.
     """
@@ -60,7 +60,7 @@ def run(
 
 
 def make_courses(base: Path, folder: Path, size: Size, tell: Callable[[str], None]) -> Path:
-    """Write all courses to a file in the folder, in processes of the base; return the file."""
+    """Write all courses to a file in the folder, in processes of the base. Return the file."""
     made, reached = folder / "made.jsonl", folder / "reached.jsonl"
     options = (f"--states={size.states}", f"--walks={size.walks}", f"--length={size.length}")
     _finished(base, "development.differential.courses", str(made), *options, tell=tell)
@@ -79,7 +79,7 @@ def compare_trees(
     tell: Callable[[str], None] = lambda _: None,
     differences: Sequence[Difference] = DIFFERENCES,
 ) -> Comparison:
-    """Let both sides decide about the courses, at the same time, and compare."""
+    """Let both sides decide on the courses at the same time, and compare their decisions."""
     comparison = Comparison()
     with ExitStack() as stack:
         lines = stack.enter_context(courses.open(encoding="utf-8"))
@@ -139,7 +139,7 @@ def _to_terminal(line: str) -> None:
 
 
 def report(comparison: Comparison) -> None:
-    """Print the outcome."""
+    """Print the result."""
     for kind, count in comparison.kinds.most_common(SHOWN):
         click.echo(f"\n{count} times: {kind}")
         for found in comparison.examples[kind]:

@@ -1,4 +1,4 @@
-"""Compares the decisions of two sides, move by move, and collects the first difference of each course."""
+"""Compares the decisions of two sides move by move, and collects the first difference of each course."""
 
 import json
 from collections import Counter
@@ -20,32 +20,32 @@ Json = Mapping[str, Any]
 Path = tuple[str, ...]
 
 NOTHING: tuple[object, ...] = (None, False, 0, 0.0, "", [], {})
-"""Values that a column may have or leave out: they mean the same."""
+"""Values that mean the same as a missing column."""
 EXAMPLES = 1
-"""How many courses are shown of each kind of difference."""
+"""How many courses are shown for each kind of difference."""
 MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstDifference:
-    """The first difference of a course that the list does not explain."""
+    """The first difference of a course that the list does not allow."""
 
     world: str
     course: Sequence[Json]
-    """The moves from the submission on; the last one is decided differently."""
+    """The moves from the submission on. The last one is decided differently."""
     differing: Mapping[Path, tuple[Any, Any]]
-    """By place the values of the base and of this tree."""
+    """The values of the base and of this tree, by place."""
 
     @property
     def kind(self) -> str:
-        """What many differences with one cause have in common."""
+        """The common description of differences with the same cause."""
         move = self.course[-1]
         what = f"{move['do']} {move['action']}" if "action" in move else move["do"]
         places = sorted({".".join(without_names(path)) for path in self.differing})
         return f"{what}: {', '.join(places)}"
 
     def lines(self) -> Iterator[str]:
-        """Yield the course and what differs, for people."""
+        """Yield the course and its differences, as lines for people."""
         yield f"world {self.world}"
         for number, move in enumerate(self.course, 1):
             shown = {name: value for name, value in move.items() if name != "from"}
@@ -58,22 +58,22 @@ class FirstDifference:
 
 @dataclass(kw_only=True)
 class Comparison:
-    """The outcome of a run."""
+    """The result of a comparison."""
 
     moves: int = 0
     compared: int = 0
     decided: Counter[str] = field(default_factory=Counter)
-    """How often the base decided what."""
+    """How often the base made each kind of decision."""
     listed: Counter[str] = field(default_factory=Counter)
-    """By entry of the list how many decisions it explained."""
+    """How many decisions each entry of the list explained."""
     kinds: Counter[str] = field(default_factory=Counter)
-    """By kind of difference how many courses have it."""
+    """How many courses have each kind of difference."""
     examples: dict[str, list[FirstDifference]] = field(default_factory=dict)
-    """By kind the shortest course of those seen first."""
+    """The shortest of the first courses of each kind."""
 
     @property
     def found(self) -> int:
-        """How many courses differ in a way that is not listed."""
+        """The number of courses with a difference that is not listed."""
         return self.kinds.total()
 
     def add(self, found: FirstDifference) -> None:
@@ -87,16 +87,16 @@ class Comparison:
 
 @dataclass
 class _Tree:
-    """The courses of one world, as far as they were compared."""
+    """The compared courses of one world."""
 
     world: Json
     moves: list[Json] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
-    """By move whether the sides had gone different ways before or at it."""
+    """Whether the sides differed at or before each move."""
     states: list[Json] = field(default_factory=list)
-    """By move the row with the order's state after it, as the base has it; that before it if it changed nothing."""
+    """The order's state row of the base after each move, or before it if the move changed nothing."""
     here: list[Json] = field(default_factory=list)
-    """The same as this tree has it."""
+    """The order's state row of this tree, in the same way."""
 
     def course(self, node: int | None) -> list[Json]:
         moves: list[Json] = []
@@ -149,7 +149,7 @@ def _is_same(
     differences: Sequence[Difference],
     renamed: Mapping[str, str],
 ) -> bool:
-    """Return whether both sides go on alike; note in the comparison what differs."""
+    """Whether both sides continue alike. Differences are added to the comparison."""
     base, new = map(json.loads, lines)
     before, here = tree.states[-1], tree.here[-1]
     tree.states[-1], tree.here[-1] = state_of(base) or before, state_of(new) or here
@@ -188,7 +188,7 @@ def _is_same(
 
 
 def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
-    """Return the value of the base in the words of this tree."""
+    """Return the value of the base with the names of this tree."""
     match value:
         case Mapping():
             return {
@@ -202,7 +202,7 @@ def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
 
 
 def _tidy(decision: Json) -> Json:
-    """Return the decision without what may as well be left out; a deleted row stays visible."""
+    """Return the decision without optional values. A deleted row stays visible."""
     rows = {
         key: "deleted" if row is None else _filled(row)
         for key, row in decision.get("rows", {}).items()
@@ -229,7 +229,7 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _placed(decision: Json) -> Json:
-    """Return the decision as a tree of named places: rows by what they are, steps and messages by name."""
+    """Return the decision as a tree of named places: rows by kind, steps and messages by name."""
     placed = {name: value for name, value in decision.items() if name not in ("rows", "messages")}
     for key, row in decision["rows"].items():
         place = placed.setdefault(_kind_of_row(key), {})
@@ -242,7 +242,7 @@ def _placed(decision: Json) -> Json:
 
 
 def _by_id(messages: Sequence[Json]) -> Json:
-    """Return messages by their ids; of one that is sent twice, the second has a number too."""
+    """Return messages by their ids. A repeated message also has a number."""
     sent: Counter[str] = Counter()
     placed: dict[str, Json] = {}
     for message in messages:
@@ -261,7 +261,7 @@ def _kind_of_row(key: str) -> str:
 
 
 def _differing(path: Path, base: Any, new: Any) -> Iterator[tuple[Path, tuple[Any, Any]]]:
-    """Yield each place where the two differ, with both values; each row and message has a place of its own."""
+    """Yield each place where the two differ, with both values. Each row and message has its own place."""
     if base == new:
         return
     if len(path) == 1:
@@ -277,7 +277,7 @@ def _differing(path: Path, base: Any, new: Any) -> Iterator[tuple[Path, tuple[An
 
 
 def _by_name(value: Any) -> Any:
-    """Return a list of named things by their names, so that one that differs is found alone."""
+    """Return a list of named items by name, so that each difference is found alone."""
     if not isinstance(value, list) or not all(isinstance(element, Mapping) for element in value):
         return value
     names = [str(element.get("Name") or f"{place}") for place, element in enumerate(value)]

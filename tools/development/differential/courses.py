@@ -1,8 +1,9 @@
 """Makes courses: `python -m development.differential.courses OUT --states 24 --walks 8 --length 40`.
 
-It runs in the process of the base and writes one line of JSON for each world and each move. It sees orders only in
-the neutral form, so it need not change with the records. In a number of states of each world it tries every move:
-half of these are the nearest to the submission, the others are on courses that the world names and on random ones.
+It runs in the process of the base, and writes one line of JSON for each world and each move. It uses only the neutral
+form of orders, so it need not change with the records. In a number of states of each world it tries every move. Half
+of these states are the nearest to the submission, and the others are on courses that the world names and on random
+ones.
 """
 
 import json
@@ -25,7 +26,7 @@ from development.differential.worlds import ORDER_ID, PLACED_AT, WORLDS
 Json = Mapping[str, Any]
 
 FORM = 1
-"""The number of the form of worlds and moves that are written here (`side.FORM`)."""
+"""The number of the form of worlds and moves that this module writes (`side.FORM`)."""
 INSTANT = timedelta(microseconds=1)
 SOON = timedelta(seconds=3)
 LATER = timedelta(days=2)
@@ -34,9 +35,9 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*")
 STEP_ACTIONS = ("skip", "renew")
 ORDER_ACTIONS = ("resubmit", "cancel", "hold", "release", "hurry")
 WEIGHTS: Mapping[str, float] = {"claim": 4, "reply": 6, "recover": 3, "act": 2, "answer": 1}
-"""How much more often than others a random course takes these moves: they bring an order further."""
+"""How much more often a random course takes these moves, which advance an order."""
 FURTHER = 1 / 2
-"""How often it takes the first move of a kind, such as the claim with room, or the reply that the step is completed."""
+"""How often a random course takes the first move of a kind, such as a claim with capacity."""
 
 
 def submission(world: Json) -> Json:
@@ -62,9 +63,9 @@ class Courses:
     out: TextIO
     side: Side = field(init=False)
     orders: list[Any] = field(default_factory=list)
-    """By node the order after the move in the records of this side; None if the move changed nothing."""
+    """The order after the move of each node, in the records of this side. None if it is unchanged."""
     states: list[Json | None] = field(default_factory=list)
-    """By node the row with the order's state in the neutral form."""
+    """The row with the order's state at each node, in the neutral form."""
     times: list[datetime] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -72,7 +73,7 @@ class Courses:
         self.out.write(json.dumps({"world": self.world}) + "\n")
 
     def add(self, move: Json) -> int:
-        """Make a move from the node that it names; return its own node."""
+        """Make a move from the node that it names. Return the new node."""
         before = None if move["from"] is None else self.orders[move["from"]]
         decision, after = self.side.decide(before, move)
         self.out.write(json.dumps(move) + "\n")
@@ -84,19 +85,19 @@ class Courses:
         return len(self.orders) - 1
 
     def menu(self, node: int) -> Iterator[Json]:
-        """Yield the moves that are tried after this one."""
+        """Yield the moves to try after this one."""
         state = self.states[node]
         if state is not None:
             for move in menu(self.world, state, self.times[node]):
                 yield {"from": node, **move}
 
     def key(self, node: int) -> str:
-        """Return what tells states apart: times count from the last move, and versions do not count."""
+        """Return a text that distinguishes states. Times count from the last move, and versions are left out."""
         at = self.times[node]
         return self._text(node, lambda time: (time - at).total_seconds())
 
     def shape(self, node: int) -> str:
-        """Return what tells states apart if it makes no difference when something is."""
+        """Return a text that distinguishes states without regard to times."""
         return self._text(node, lambda _: "some time")
 
     def _text(self, node: int, of_time: Callable[[datetime], Any]) -> str:
@@ -125,13 +126,13 @@ def _without_times(value: Any, of_time: Callable[[datetime], Any]) -> Any:
 
 
 def menu(world: Json, state: Json, at: datetime) -> Iterator[Json]:
-    """Yield every move that is tried in a state: those that should change nothing, too."""
+    """Yield every move to try in a state, including moves that should change nothing."""
     for moves in (_claims, _replies, _recoveries, wishes):
         yield from moves(world, state, at)
 
 
 def wishes(world: Json, state: Json, at: datetime) -> Iterator[Json]:
-    """Yield what people may do in a state: operators, customers, and those who answer from outside."""
+    """Yield the possible acts of operators, customers and people outside in a state."""
     for moves in (_actions, _answers, _other_wishes):
         yield from moves(world, state, at)
 
@@ -152,7 +153,7 @@ def _claims(world: Json, state: Json, at: datetime) -> Iterator[Json]:
 
 
 def full_capacity(world: Json, instance: str = "") -> dict[str, list[str]]:
-    """Return the room where every agent that this instance knows can take a request."""
+    """Return the capacity in which every agent known to this instance can take a request."""
     known = world.get("instances", {}).get(instance, {}).get("agents")
     capacity: dict[str, list[str]] = {}
     for agent in world["agents"]:
@@ -307,7 +308,7 @@ def _other_wishes(world: Json, state: Json, at: datetime) -> Iterator[Json]:
 
 
 NEUTRAL = {"capacity": "room", "reports": "heard"}
-"""The names in a move that older commits read, by those of this module."""
+"""The names in a move that older commits read, by the names in this module."""
 
 
 def _move(kind: str, at: datetime, by: str = "", **more: Any) -> Json:
@@ -319,13 +320,13 @@ def _move(kind: str, at: datetime, by: str = "", **more: Any) -> Json:
 
 
 def every_move(courses: Courses, node: int) -> list[int]:
-    """Try every move after this one; return the nodes at which the order has changed."""
+    """Try every move after this one. Return the nodes at which the order has changed."""
     nodes = [courses.add(move) for move in list(courses.menu(node))]
     return [node for node in nodes if courses.states[node] is not None]
 
 
 def breadth_first(courses: Courses, root: int, states: int) -> set[str]:
-    """Try every move in this many states of different shape, the nearest first; return their shapes."""
+    """Try every move in this many states of different shape, the nearest first. Return their shapes."""
     waiting, known = deque([root]), {courses.shape(root)}
     tried: set[str] = set()
     while waiting and len(tried) < states:
@@ -339,9 +340,9 @@ def breadth_first(courses: Courses, root: int, states: int) -> set[str]:
 
 
 def followed(courses: Courses, root: int, names: str) -> list[int]:
-    """Follow the first course that this version can follow, of those with `|` between them.
+    """Follow the first possible course of several, which are separated by `|`.
 
-    Returns each node at which the order has changed; raises ValueError if it can follow none.
+    Returns each node at which the order has changed. Raises ValueError if no course is possible.
     """
     *others, last = names.split(" | ")
     for course in others:
@@ -351,9 +352,9 @@ def followed(courses: Courses, root: int, names: str) -> list[int]:
 
 
 def named(courses: Courses, root: int, names: str) -> Iterator[int]:
-    """Follow a course of the world by the names of its moves; yield each node at which the order has changed.
+    """Follow a course of the world by the names of its moves. Yield each node at which the order has changed.
 
-    Raises ValueError if no move of that name changes the order.
+    Raises ValueError if no move with this name changes the order.
     """
     node = root
     for name in names.split():
@@ -371,7 +372,7 @@ def _names_of(move: Json) -> tuple[str, ...]:
 
 
 def at_random(courses: Courses, root: int, rng: random.Random, *, length: int) -> Iterator[int]:
-    """Follow one random course; yield each node at which the order has changed."""
+    """Follow one random course. Yield each node at which the order has changed."""
     node = root
     for _ in range(length):
         after = courses.add(_chosen(list(courses.menu(node)), rng))
@@ -403,7 +404,7 @@ def make(out: TextIO, *, states: int, walks: int, length: int, tell: Callable[[s
 
 
 def _try_new(courses: Courses, nodes: Iterable[int], tried: set[str]) -> None:
-    """Try every move at these nodes, but for states of a shape at which that was done."""
+    """Try every move at these nodes, except for states of a shape already tried."""
     for node in nodes:
         if (shape := courses.shape(node)) not in tried:
             tried.add(shape)

@@ -1,7 +1,8 @@
-"""The written list of differences: what may differ between the base and this tree, and why.
+"""The differences that are allowed between the base and this tree, with their reasons.
 
-Whoever changes a decision on purpose adds an entry with a predicate as narrow as the change. The run fails for any
-other difference. Entries go when the base moves past their change; the run names those that it did not meet.
+If you change a decision on purpose, add an entry with a predicate that is as narrow as the change. The run fails for
+any other difference. Remove an entry when the base has moved past its change. The run lists the entries that it did
+not need.
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import Any
 Json = Mapping[str, Any]
 
 PLAIN = ("decided", "why", "error", "state", "order")
-"""The places of a decision that hold one thing, and not several rows or messages."""
+"""The places of a decision that hold one value instead of several rows or messages."""
 MISSING = "(missing)"
 """Stands for a value that one side does not have."""
 
@@ -21,53 +22,53 @@ LISTS = ("!pending", "!running", "!waiting", "!held", "!error", "_ended")
 """The kinds of rows that list an order."""
 
 RENAMED: Mapping[str, str] = {}
-"""Words of the base that this tree has replaced: names of columns and events, and texts, each as a whole."""
+"""Names and texts of the base that this tree has replaced, each as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One value that differs, with the move and both decisions."""
+    """A differing value, with the move and both decisions."""
 
     move: Json
     path: Sequence[str]
-    """Where the value stands: `state`, `history`, or the kind of another row, then columns; or `messages`."""
+    """The place of the value: `state`, `history`, or the kind of another row, then columns. Or `messages`."""
     base: Any
     new: Any
     decisions: tuple[Json, Json]
-    """The whole decisions of the base and of this tree."""
+    """The complete decisions of the base and of this tree."""
     before: Json
-    """The row with the order's state before the move, as the base has it; empty before the submission."""
+    """The order's state row of the base before the move. Empty before the submission."""
     here: Json = field(default_factory=dict)
-    """The same as this tree has it."""
+    """The order's state row of this tree before the move."""
     course: Sequence[Json] = ()
     """The moves from the submission to this one."""
     world: Json = field(default_factory=dict)
 
     @property
     def place(self) -> str:
-        """The path without keys, names and numbers, which differ from course to course."""
+        """The path without keys, names and numbers, which differ between courses."""
         named = without_names(tuple(self.path))
         return ".".join(name for name in named if not name.isdigit())
 
     def both(self, holds: Callable[[Json], object]) -> bool:
-        """Whether both sides write the order's state, and this holds of both."""
+        """Whether both sides write the order's state, and the condition holds for both."""
         states = [*map(state_of, self.decisions)]
         return all(states) and all(map(holds, states))
 
     def step(self, name: str) -> tuple[Json, Json]:
-        """Return a step on both sides; empty where it is missing."""
+        """Return a step on both sides. Empty if it is missing."""
         base, new = (_step(state_of(decision), name) for decision in self.decisions)
         return base, new
 
 
 def state_of(decision: Json) -> Json:
-    """Return the row with the order's state; empty if the decision writes none."""
+    """Return the row with the order's state. Empty if the decision writes none."""
     rows = decision.get("rows", {})
     return next((row for key, row in rows.items() if key.endswith("|state")), {})
 
 
 def without_names(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the path without keys and names, which differ from course to course."""
+    """Return the path without keys and names, which differ between courses."""
     match path:
         case ("state", "Steps", _, *rest):
             return ("state", "Steps", *rest)
@@ -83,12 +84,12 @@ def _rows(decision: Json, kind: str) -> Sequence[Json]:
 
 
 def _is_wake_up(case: Case) -> bool:
-    """Whether one side wakes schedulers, and the other sends no such message."""
+    """Whether only one side sends a wake-up."""
     return len(case.path) == 2 and case.path[0] == "messages" and ":wake" in case.path[1]
 
 
 def _same_row_but(case: Case, kind: str, columns: str) -> bool:
-    """Whether both sides write the same row of this kind, but for its key and these columns."""
+    """Whether both sides write the same row of this kind, except for its key and these columns."""
     if len(case.path) != 2 or case.path[0] != kind:
         return False
     left_out = columns.split()
@@ -100,7 +101,7 @@ def _same_row_but(case: Case, kind: str, columns: str) -> bool:
 
 
 def _changed_columns(before: Json, after: Json) -> set[str]:
-    """Return the columns of the state that differ; those of a step as `Steps.<name>.<column>`."""
+    """Return the columns of the state that differ. Those of a step are `Steps.<name>.<column>`."""
     steps = {step["Name"]: step for step in before.get("Steps", ())}
     found = _differing_names("", before, after) - {"Steps"}
     for step in after.get("Steps", ()):
@@ -120,7 +121,7 @@ def _time(value: Any) -> datetime | None:
 
 
 def _same_time(one: Any, other: Any) -> bool:
-    """Whether both are times, and the same; rows and objects within them write times differently."""
+    """Whether both are the same time. Rows and objects within them write times differently."""
     return _time(one) is not None and _time(one) == _time(other)
 
 
@@ -129,7 +130,6 @@ def _seconds(value: float) -> timedelta:
 
 
 def _events(decision: Json) -> Sequence[Json]:
-    """Return the history events of a decision."""
     rows = decision.get("rows", {})
     return [
         event for key, row in rows.items() if "|history|" in key for event in row.get("Data", ())
@@ -148,9 +148,9 @@ class Difference:
     name: str
     why: str
     allows: Callable[[Case], bool]
-    """Whether it explains this differing value."""
+    """Whether the entry allows this differing value."""
     ends_course: bool = False
-    """Whether the sides go different ways from there, so that nothing after it is compared."""
+    """Whether the sides diverge from there on, so that the rest of the course is not compared."""
 
 
 def _complete_by_of_pending(case: Case) -> bool:
@@ -167,7 +167,7 @@ def _complete_by_of_pending(case: Case) -> bool:
 
 
 def _waiting(state: Json) -> Sequence[Json]:
-    """Return the steps that wait for an attempt, forward or back; none after a failure (SCH-12)."""
+    """Return the steps that wait for an attempt, to do or to undo them. None after a failure (SCH-12)."""
     is_undo = state.get("Direction") == "undo"
     if not is_undo and any(step["State"] == "Failed" for step in state.get("Steps", ())):
         return ()
@@ -179,9 +179,9 @@ def _waiting(state: Json) -> Sequence[Json]:
 
 
 def _is_retried_by(case: Case, name: str, waiting: Mapping[str, Json]) -> bool:
-    """Whether the time is the one from before, or that of an attempt that starts as soon as it may.
+    """Whether the time is the one from before, or that of an attempt that starts as soon as possible.
 
-    The undo of the order leaves the time of a step that was not started, and nobody reads it there.
+    The undo of the order leaves the time of a step that was not started, and nothing reads it there.
     """
     step = _step(state_of(case.decisions[1]), name)
     if step.get("State") in ("NotStarted", "Undoing") and not step.get("CompleteBy"):
@@ -210,7 +210,7 @@ def _dead_condition(case: Case) -> bool:
 
 
 def _expedited_undo(case: Case) -> bool:
-    """Whether the cooldown of an undo ends, and the order waits from now on."""
+    """Whether the cooldown of an undo ends, and the order is ready from now on."""
     if case.move.get("action") != "hurry":
         return False
     cooled = {
@@ -258,7 +258,7 @@ def _woken_anew(case: Case) -> bool:
 
 
 def _one_list(case: Case) -> bool:
-    """Whether a row that lists the order names its list, as all rows of the decision do."""
+    """Whether a row that lists the order names its list, like all rows of the decision."""
     if len(case.path) != 3 or case.path[0] not in LISTS or case.path[2] != "List":
         return False
     rows = [row for kind in LISTS for row in _rows(case.decisions[1], kind)]
@@ -275,7 +275,7 @@ def _needs(state: Json) -> set[str]:
 
 
 def _further_lane(case: Case) -> bool:
-    """Whether a row puts an order in the lane of one of several needs, or leaves it, in this tree alone."""
+    """Whether only this tree puts an order in the lane of one of several capabilities, or removes it."""
     match list(case.path):
         case ["!pending", key]:
             is_left = case.new == "deleted"
@@ -288,7 +288,7 @@ def _further_lane(case: Case) -> bool:
 
 
 def _kept_age(case: Case) -> bool:
-    """Whether an order that had ended keeps its age, where the base lets it begin with this move."""
+    """Whether an order that had ended keeps its age, which the base resets with this move."""
     ended = ("Error", "Processed")
     is_ended = case.both(lambda state: state["ProcessState"] in ended)
     if not is_ended or case.here.get("ProcessState") not in ended:
@@ -303,7 +303,7 @@ AGES_OF_ENDED = ("!error.WaitsSince", "!held.WaitsSince", "_ended.WaitsSince")
 
 
 def _lock_of_awaited(case: Case) -> bool:
-    """Whether nobody locks an order of which only external answers are awaited."""
+    """Whether no scheduler locks an order that only waits for external events."""
     if not case.both(lambda state: state["ProcessState"] == "Processing"):
         return False
     agents = (
@@ -321,7 +321,7 @@ def _lock_of_awaited(case: Case) -> bool:
 
 
 def _erasure(case: Case) -> bool:
-    """Whether the base takes an erasure for a move of the order; what is erased is compared."""
+    """Whether the base treats an erasure as a move of the order. The erased data is compared."""
     if case.move["do"] != "erase":
         return False
     if case.place in ("state.UpdatedAt", *(f"{kind}.UpdatedAt" for kind in LISTS)):
@@ -338,7 +338,7 @@ def _erasure(case: Case) -> bool:
 
 
 def _settled_after_a_copy(case: Case) -> bool:
-    """Whether calls of a restored step take effect until one that starts now no longer can."""
+    """Whether calls of a restored step may take effect until a call that starts now no longer can."""
     if case.move["do"] != "restore" or case.place != "state.Steps.SettledAt":
         return False
     base, step = case.step(case.path[2])
@@ -351,7 +351,7 @@ def _settled_after_a_copy(case: Case) -> bool:
 
 
 def _restored_among_providers(case: Case) -> bool:
-    """Whether a step may have been done by one of several providers, and nobody knows by which."""
+    """Whether a step may have been done by any of several providers."""
     match list(case.path):
         case ["state", "Steps", name, "Provider" | "KeyKnownUntil" as column]:
             providers = _providers(case, case.step(name)[1])
@@ -364,7 +364,7 @@ def _restored_among_providers(case: Case) -> bool:
 
 
 def _providers(case: Case, step: Json) -> set[str]:
-    """Return the providers that offer what a step needs."""
+    """Return the providers that offer the step's capability."""
     return {
         agent.get("provider") or agent["name"]
         for agent in case.world["agents"]
@@ -373,7 +373,7 @@ def _providers(case: Case, step: Json) -> set[str]:
 
 
 def _forgotten_among_providers(case: Case) -> bool:
-    """Whether the first claim of a restored step leaves it to an operator, since its key may be forgotten."""
+    """Whether the first claim of a restored step leaves it to an operator, because its key may be forgotten."""
     is_restored = any(move["do"] == "restore" for move in case.course)
     if case.move["do"] not in ("claim", "reply") or not is_restored:
         return False
@@ -400,7 +400,7 @@ def _forgotten_among_providers(case: Case) -> bool:
 ENDING = {"Outcome", "ProcessState", "Reason", "UpdatedAt", "Version", "WaitsSince"}
 """The columns of the state that change when the order ends in `Error`."""
 GIVEN_UP = ("ForOperator", "Reason", "State")
-"""The columns of a step that change when an operator has to decide about it."""
+"""The columns of a step that change when an operator has to decide on it."""
 STARTED = ("Attempts", "CompleteBy", "Right", "State")
 """The columns of another step that the base starts instead."""
 FORGOTTEN_PLACES = frozenset(
@@ -416,7 +416,7 @@ FORGOTTEN_PLACES = frozenset(
 
 
 def _left_to_newer(case: Case) -> bool:
-    """Whether the base has given up a step whose provider is gone, and this tree has not."""
+    """Whether only the base has failed a step whose provider no longer exists."""
     base, new = (
         {event["step"]: event["reason"] for event in _events(decision) if _gives_up(event)}
         for decision in case.decisions
@@ -442,7 +442,7 @@ def _gives_up(event: Json) -> bool:
 
 
 def _is_as_before(case: Case) -> bool:
-    """Whether a column of the state is in this tree what it was before the move."""
+    """Whether a column of the state in this tree is unchanged by the move."""
     match list(case.path):
         case ["state", "Steps", name, column]:
             return bool(case.new == (_step(case.here, name).get(column) or MISSING))
@@ -460,7 +460,7 @@ LEFT_PLACES = frozenset(
 
 
 def _held(case: Case) -> bool:
-    """Whether the history calls an order put back, which is held and now said to wait for its release."""
+    """Whether the history shows an order on hold as returned, which now waits for its release."""
     if case.path[0] != "history" or not case.both(lambda state: state.get("HeldSince")):
         return False
     base, new = map(_events, case.decisions)
@@ -482,7 +482,7 @@ def _doubt_of_external(case: Case) -> bool:
 
 
 def _restored_external(case: Case) -> bool:
-    """Whether a restore leaves an external step as it was."""
+    """Whether a restore leaves an external step unchanged."""
     match list(case.path):
         case ["state", "Steps", name, "InDoubt" | "Attempts"]:
             is_external = all(step.get("Capability") == "outside" for step in case.step(name))
@@ -522,7 +522,7 @@ def _only_takes_event(case: Case) -> bool:
 OF_ANY_TRANSITION = frozenset(
     {"CompleteBy", "LockedBy", "NotBefore", "ProcessState", "UpdatedAt", "Version", "WaitsSince"}
 )
-"""The columns of the state that follow from the other ones."""
+"""The columns of the state that follow from the others."""
 OF_AN_END = frozenset(
     {
         *("AnswerBy", "CompleteBy", "FailureCount", "InDoubt", "KeyKnownUntil"),
@@ -533,7 +533,7 @@ OF_AN_END = frozenset(
 
 
 def _skip_of_nothing(case: Case) -> bool:
-    """Whether an alert offers to skip a step of an order of which none has failed, or none of whose undo has."""
+    """Whether an alert offers to skip a step of an order without a failed step or undo."""
     if case.place != "!outbox.Data.actions":
         return False
     if [name for name in case.base if name != "skip"] != case.new:
@@ -545,7 +545,7 @@ def _skip_of_nothing(case: Case) -> bool:
 
 
 def _refused_early(case: Case) -> bool:
-    """Whether a refusal is kept until the turn of its step, and nothing else changes."""
+    """Whether a refusal is kept until its step is next, and nothing else changes."""
     events = _events(case.decisions[1])
     if case.move["do"] != "answer" or [event["what"] for event in events] != ["step-refused-early"]:
         return False
@@ -563,7 +563,7 @@ EARLY_COLUMNS = frozenset(
         *("state.Steps.State", "state.Steps.Uncounted"),
     }
 )
-"""What the undo of the order would change; in this tree each has to be as it was."""
+"""The places that the undo of the order would change. In this tree each has to be unchanged."""
 EARLY_PLACES = frozenset(
     {
         *("!pending", "!pending.Reason", "!pending.Situation", "history.Data"),
@@ -579,7 +579,7 @@ EARLY_PLACES = frozenset(
 
 
 def _undo_left_to_scheduler(case: Case) -> bool:
-    """Whether a recovery leaves the undo to the next claim: only the expired steps change."""
+    """Whether a recovery leaves the undo to the next claim, and only expired steps change."""
     base, new = map(_events, case.decisions)
     requested = {
         event["step"]: event["reason"] for event in base if event["what"] == "undo-requested"
@@ -651,7 +651,7 @@ def _resumed_undo(case: Case) -> bool:
 
 
 def _renamed_option(case: Case) -> bool:
-    """Whether it is the fingerprint of a step that has an option with a new name."""
+    """Whether the value is the fingerprint of a step that has an option with a new name."""
     instances = case.world.get("instances", {}).values()
     declaring = [case.world, *instances]
     workflows = [workflow for known in declaring for workflow in known.get("workflows", ())]
@@ -663,7 +663,7 @@ def _renamed_option(case: Case) -> bool:
 
 
 def _words_of_option(case: Case) -> bool:
-    """Whether the words of a failed condition or start time have the new name of its option."""
+    """Whether the text of a failed condition or start time has the new name of its option."""
     if not isinstance(case.base, str):
         return False
     renamed = re.sub(r": when (\w+) failed: ", r": condition \1 failed: ", case.base)
@@ -682,7 +682,7 @@ def _says_that_it_has_begun(case: Case) -> bool:
 
 
 def _still_to_come(case: Case) -> bool:
-    """Whether a recovery charges no attempt that its agent has begun, and of which it reports no fault."""
+    """Whether a recovery counts no attempt that its agent has begun without reporting a fault."""
     base, new = map(_events, case.decisions)
     charged = {event["step"] for event in base if "failure" in event}
     waiting = {event["step"] for event in new if event.get("has_begun") and "failure" not in event}
@@ -700,7 +700,7 @@ def _still_to_come(case: Case) -> bool:
 
 
 def _without_personal_words(case: Case) -> bool:
-    """Whether a reply's words lack a personal value of an answer, and nothing else."""
+    """Whether a reply's text lacks a personal value of an answer, and nothing else."""
     is_text = isinstance(case.base, str) and isinstance(case.new, str)
     if case.move["do"] != "reply" or not is_text or "erased" not in case.new:
         return False

@@ -1,8 +1,8 @@
-"""Rows in the form that they had when the run was first made, from the order and its events.
+"""Rows in the form of the first version of the run, made from the order and its events.
 
-The form of rows changes with the app, and the decisions stay. So this module knows that first form by itself: plain
-columns, made from `engine.domain` alone. Like `side.py` it knows the records of its commit, and the run takes that
-of each side.
+The form of rows changes with the app, but the decisions stay. So this module defines the first form itself: plain
+columns, made only from `engine.domain`. Like `side.py`, it knows the records of its commit, and the run takes it from
+each side.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ Rows = dict[str, Any]
 
 
 def rows(before: OrderAggregate | None, after: OrderAggregate) -> Rows:
-    """Return by key the rows of the order itself that a transition writes, and None for a deleted one."""
+    """Return the order's own rows that a transition writes, by key, with None for a deleted row."""
     is_new = before is None or before.etag is None
     written: Rows = {state_key(after.order_id): state_columns(after)}
     if before is None or is_new or before.submitted != after.submitted:
@@ -162,7 +162,7 @@ MAX_SHOWN = 200
 
 
 def index_rows(order: OrderAggregate) -> Rows:
-    """Return by key the rows that say what is due for the order, or list it once it is over."""
+    """Return the rows that are due for the order, or that list it when it is over, by key."""
     row = _summary(order)
     if order.is_over:
         name = "processed" if isinstance(order.state, Processed) else "undone"
@@ -183,7 +183,7 @@ def _due(order: OrderAggregate) -> Iterator[str]:
 
 
 def _needs(order: OrderAggregate) -> str:
-    """Return the capability of the first step that is ready; `-` if a claim needs none."""
+    """Return the capability of the first step that is ready. `-` if a claim needs none."""
     since = order.derived.ready_since
     first = min(
         order.ready, key=lambda step: (step.not_before or since, not step.is_external), default=None
@@ -233,7 +233,7 @@ def _status(order: OrderAggregate) -> str:
 
 
 def _summary(order: OrderAggregate) -> Json:
-    """Return what lists show of the order."""
+    """Return the columns that lists show of the order."""
     failed: Sequence[Step] = order.in_state(Failed | UndoFailed | NothingToUndo)  # type: ignore[arg-type]
     if _outcome(order) == Outcome.UNDO_INCOMPLETE:
         failed = order.in_state(UndoFailed) or failed
@@ -262,7 +262,7 @@ def _summary(order: OrderAggregate) -> Json:
 
 
 def _current(order: OrderAggregate) -> Json:
-    """Return what lists show of the step that the order is at: the one that failed most."""
+    """Return the columns that lists show of the order's present step: the one that failed most often."""
     steps = (*order.in_state(UnderWay), *order.ready)
     at = max(steps, key=lambda step: step.counts.failures, default=None)
     if at is None:
@@ -317,7 +317,7 @@ ACTIONS = {
     "new-callback-url": "link-renewed",
 }
 ON_STEP = {"skip": "skipped", "retry-with-new-key": "renewed", "settle": "settled"}
-"""Actions on a step; where the order does not go on by one, `step-` stands before its name."""
+"""Actions on a step. If the order does not continue by the action, its name begins with `step-`."""
 FIELDS = {
     "is_undo": "undo",
     "generation": "round",
@@ -331,13 +331,13 @@ FIELDS = {
     "cause": "reason",
 }
 OF_THE_NAME = ("action", "resumes", "outcome", "is_chosen")
-"""Fields that only say what the name of the event says too."""
+"""Fields that repeat the name of the event."""
 SINCE = ("is_overloaded",)
-"""Fields that events have got since: an event that has the default has the form of before."""
+"""Newer fields of events. An event with their default has the former form."""
 
 
 def event(happened: e.HistoryEvent) -> Json:
-    """Return an event of the history as the column `Data` had it."""
+    """Return an event of the history in the form of the column `Data`."""
     name = _name(happened)
     fields = {"what": name}
     for own in type(happened).__dataclass_fields__:
@@ -380,10 +380,10 @@ def _words(cause: Cause | None) -> str | None:
 
 
 def _time(value: datetime | None) -> str | None:
-    """Return a time as a column of its own has it."""
+    """Return a time in the form of a column."""
     return value.astimezone(UTC).isoformat() if value else None
 
 
 def _text(value: datetime | None) -> str | None:
-    """Return a time as an object within a column has it."""
+    """Return a time in the form of an object inside a column."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if value else None

@@ -1,9 +1,9 @@
 """The decisions of this tree in the neutral form: `python -m development.differential.side COURSES`.
 
-This module of the run knows the records and functions of its commit. Whoever changes them
-changes it too, so that the neutral form stays: rows with the columns, and moves with the words, that they had when
-the run was first made; `neutral.py` makes the rows. Both may import nothing else of this package, since the run puts
-the modules of an earlier commit beside the rest of the package as it is now.
+This module knows the records and functions of its commit. If you change these, change this module, too, so that the
+neutral form stays the same: rows with the columns, and moves with the names, of the first version of the run.
+`neutral.py` makes the rows. Both modules must not import anything else from this package, because the run puts the
+modules of an earlier commit beside the present rest of the package.
 """
 
 import json
@@ -62,8 +62,10 @@ OF_ARGUMENTS = {
 }
 """The arguments of actions, each with its key in a move."""
 FORM = 1
-"""The number of the neutral form of worlds and moves that this side reads. A new key, or a new meaning, is a new form:
-then no base from before it can be compared with."""
+"""The number of the neutral form of worlds and moves that this side reads.
+
+A new key or a new meaning is a new form. Then an earlier base cannot be compared.
+"""
 FOLLOWS = ("Agenda",)
 """Columns that only repeat the other rows of their transaction."""
 
@@ -84,9 +86,9 @@ class Side:
     def decide(
         self, before: OrderAggregate | None, move: Json
     ) -> tuple[Json, OrderAggregate | None]:
-        """Return the decision in the neutral form, and the order after it; None if nothing changes.
+        """Return the decision in the neutral form, and the order after it. None if nothing changes.
 
-        Of a move that is refused, the kind of the refusal is compared, and not its text.
+        If a move is refused, the kind of the refusal is compared, but not its text.
         """
         now = datetime.fromisoformat(move["at"])
         self._right = f"right-{now:%H%M%S%f}"
@@ -116,7 +118,6 @@ class Side:
         return submission.refusal_of(before, body, now, now, "submission/one")
 
     def claim(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | NotClaimed:
-        """Let a scheduler claim the order."""
         times: Json = move.get("silent", {})
         silent = {agent: datetime.fromisoformat(since) for agent, since in times.items()}
         return self._scheduler(move["by"]).claim(before, now, move["room"], silent)
@@ -124,13 +125,11 @@ class Side:
     def receive(
         self, before: OrderAggregate, move: Json, now: datetime
     ) -> Transition | Note | NotClaimed | None:
-        """Let a scheduler receive a reply."""
         reply = decode_reply(json.dumps({"schemaVersion": 2, **_reply(move["reply"])}))
         scheduler = self._scheduler(move["by"])
         return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
     def recover(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
-        """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
         supervisor = SupervisorRules(
             instance=move["by"],
@@ -140,7 +139,6 @@ class Side:
         return supervisor.recover(before, now, [_health(report, now) for report in move["heard"]])
 
     def act(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Let an operator act on the order."""
         action = _action(move["action"])
         given = {
             name: move[key]
@@ -152,35 +150,29 @@ class Side:
         return action.act(before, action.checked(before, command, kept), now)
 
     def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition | None:
-        """Take an external answer: of somebody who is asked, or of a service by its callback."""
+        """Record an external event from a person, or from a service by its callback URL."""
         event = read(before, move["step"], self._workflows, move.get("answer"), move.get("refusal"))
         event = replace(event, for_good=move.get("forGood", False))
         return decide.recorded(before, event, move["by"], now)
 
     def extend(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
         return _acted(actions.extend_deadline(before, move["step"], until, NOTE, now))
 
     def remind(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Remind of an answer."""
         return _acted(actions.remind(before, move["step"], NOTE, now))
 
     def renew_callback(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Make a new callback address for a step."""
         token = self._callback_urls.new_token()
         return _acted(actions.new_callback_url(before, move["step"], token, NOTE, now))
 
     def cancel_for_customer(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Cancel the order for its customer."""
         return cancel_for_customer(before, move["until"], now)
 
     def erase(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Erase the customer's data."""
         return retention.erase(before, REQUEST, PAYLOAD, now)
 
     def restore(self, before: OrderAggregate, move: Json, now: datetime) -> Transition:
-        """Restore the order from a copy of it as it is."""
         copied_at = datetime.fromisoformat(move["copiedAt"])
         copied = Copied(
             at=copied_at, agents=self._agents, clock_tolerance=self._settings["tolerance"]
@@ -268,7 +260,7 @@ def _of_change(transition: Transition) -> tuple[Json, OrderAggregate]:
 
 
 OTHERS = ("!outbox|", "_acted|")
-"""The rows of notices and of what operators did, which repeat nothing of the order's record."""
+"""The rows of notifications and of operators' actions, which do not follow from the order's record."""
 
 
 def _is_of_order(key: str) -> bool:
@@ -277,7 +269,7 @@ def _is_of_order(key: str) -> bool:
 
 
 def _rows(operations: Iterable[Operation]) -> Json:
-    """Return each written row by its key; None for a deleted one."""
+    """Return each written row by its key. None for a deleted one."""
     return {
         operation.key: None if isinstance(operation, Delete) else _columns(operation.row)
         for operation in operations
@@ -303,7 +295,7 @@ def _columns(record: Any) -> Json:
 
 
 def _advice(name: str, alert: Json) -> str:
-    """Return what operators should do in words, as rows had it at first."""
+    """Return the advice for operators in words, which rows held in the first form."""
     key = f"advice.{name}"
     return text(key, **alert["reason"]["facts"]) if key in texts() else name
 
@@ -323,13 +315,13 @@ FORMER_EVENTS = {
     "retried-with-new-key": "renewed",
     "step-retried-with-new-key": "step-renewed",
 }
-"""The names of events, with those that they had when the run was first made."""
+"""The names of events, with their names in the first form."""
 
 
 def _in_words(value: Any) -> Any:
-    """Return a value with the words of each cause in its place, as rows had them at first.
+    """Return a value with the words of each cause in its place, which rows held in the first form.
 
-    The name of the cause's group, in lists and alerts, follows from it and is left out.
+    The name of the cause's group in lists and alerts follows from it and is left out.
     """
     if isinstance(value, list):
         return [_in_words(element) for element in value]
@@ -357,7 +349,7 @@ def _words(cause: Json) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a column as JSON, also where the column holds JSON as text."""
+    """Return a value of a column as JSON, even if the column holds JSON as text."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, str) and value.startswith(("{", "[")):
@@ -366,7 +358,7 @@ def _plain(value: Any) -> Any:
 
 
 def _former_urls(text: str) -> str:
-    """Return the text of an object with callback URLs as they were when the run was first made."""
+    """Return the text of an object with callback URLs in the first form."""
     return text.replace('"callbackUrl"', '"answerUrl"').replace("?token=", "?right=")
 
 
@@ -390,7 +382,7 @@ def _acted(decided: NextVersion) -> Transition:
 
 
 FORMER_ACTIONS = {"hurry": "expedite", "renew": "retry-with-new-key"}
-"""Actions by the names that they have in courses."""
+"""Actions by their names in courses."""
 
 
 def _action(name: str) -> AnyAction:
@@ -498,7 +490,7 @@ ON_FAILURE = {
 
 
 def _content(order: Any, results: Any) -> dict[str, Any]:
-    """Return a request that repeats all that it can be made of."""
+    """Return a request that repeats all of its sources."""
     return {
         "placed": dict(order.payload),
         "results": {name: dict(results[name]) for name in results},
@@ -506,7 +498,7 @@ def _content(order: Any, results: Any) -> dict[str, Any]:
 
 
 def _broken(order: Any, results: Any) -> dict[str, Any]:
-    """Raise as a request does that reads a missing field."""
+    """Raise like a request that reads a missing field."""
     raise LookupError("claimNumber")
 
 
@@ -516,7 +508,7 @@ def _named(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 
 
 def _cannot(order: Any, results: Any) -> Any:
-    """Raise what no author foresaw."""
+    """Raise an unforeseen error."""
     raise LookupError("amount")
 
 
@@ -530,7 +522,7 @@ CONDITIONS = {
     "always": _named("needed", lambda order, results: True),
     "broken": _named("broken", _cannot),
 }
-"""By their neutral names; two have one name, as after a change of the workflow in place."""
+"""The conditions by their neutral names. Two share a name, as after a change of the workflow in place."""
 STARTS = {
     "an-hour-later": _named("an_hour_later", _an_hour_later),
     "broken": _named("broken", _cannot),
@@ -556,7 +548,7 @@ def _belongs_to_nobody(payload: Json, person: str) -> bool:
 
 
 def _keys(payload: Json) -> list[str]:
-    """Return the keys of an order; one of them is personal, and goes when the order is erased."""
+    """Return the keys of an order. One of them is personal, and is removed when the order is erased."""
     return [payload[name] for name in ("policy", "card") if name in payload]
 
 
@@ -571,7 +563,7 @@ REQUEST = OperatorRequest(operator=OPERATOR, note=NOTE)
 
 
 def decided(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the decision about each move, as a line of JSON; a line with a world begins a new tree."""
+    """Yield the decision on each move, as a line of JSON. A line with a world begins a new tree."""
     side: Side | None = None
     orders: list[OrderAggregate | None] = []
     for line in lines:
@@ -588,7 +580,7 @@ def decided(lines: Iterable[str]) -> Iterator[str]:
 
 
 def main(courses: str) -> None:
-    """Print the decision about each move of these courses."""
+    """Print the decision on each move of these courses."""
     with Path(courses).open(encoding="utf-8") as lines:
         for line in decided(lines):
             sys.stdout.write(line + "\n")

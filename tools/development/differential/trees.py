@@ -1,4 +1,4 @@
-"""The files of the base, in a folder of their own, with this run's package beside them."""
+"""The files of the base in their own folder, with this run's package beside them."""
 
 import io
 import json
@@ -18,19 +18,22 @@ from functions_alone.faults import StackFault
 from functions_alone.ports import StackError
 
 PACKAGE, FORMER = "tools/development/differential", "development/differential"
-"""Where the package lies, and where commits have it from before there was `tools/`."""
+"""The path of the package, and its path in commits before `tools/` existed."""
 COURSES = "tests/exploration/courses.py"
 WORDS = "engine/words/en.json"
 OF_ITS_COMMIT = ("side.py", "neutral.py")
-"""The modules of the package that know the records of their commit. A base from before they were written gets their first version.
+"""The modules of the package that know the records of their commit. An older base gets their first version.
 
-So it matters that their first version stays in the history, and reads the moves of today (`side.FORM`).
+So their first version has to stay in the history, and must read today's moves (`side.FORM`).
 """
 
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """Have the files of this commit in a folder, ready for the run; raises `StackError` if git does not know it."""
+    """Check out the files of this commit into a folder, ready for the run.
+
+    Raises `StackError` for an unknown commit.
+    """
     with TemporaryDirectory(prefix="differential-") as folder:
         tree = Path(folder)
         archive = _git(commit, "archive", "--format=tar", commit)
@@ -42,7 +45,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def share_words(tree: Path) -> None:
-    """Give the base the texts that this tree has for its keys: a text that is new is no other decision."""
+    """Give the base this tree's texts for its keys, because a new text is not a different decision."""
     path = tree / WORDS
     if path.exists():
         former, new = (json.loads((root / WORDS).read_text("utf-8")) for root in (tree, ROOT))
@@ -61,7 +64,7 @@ def _add_package(tree: Path, commit: str) -> None:
 
 
 def _own_or_first(tree: Path, commit: str, name: str, first: str) -> bytes:
-    """Return the module as the commit has it; or its first version, or the one that is not committed yet."""
+    """Return the commit's module, or its first version, or the one that is not committed yet."""
     path = tree / name
     if path.exists():
         return path.read_bytes()
@@ -74,7 +77,7 @@ def _own_or_first(tree: Path, commit: str, name: str, first: str) -> bytes:
 
 
 def _git(commit: str, *arguments: str) -> bytes:
-    """Return what git prints; `commit` is named if it fails."""
+    """Return the output of git. If it fails, the error names `commit`."""
     ran = subprocess.run(  # noqa: S603
         ["git", *arguments],  # noqa: S607 - that of the developer
         cwd=ROOT,
@@ -88,7 +91,7 @@ def _git(commit: str, *arguments: str) -> bytes:
 
 
 def started(tree: Path, module: str, *arguments: str) -> "subprocess.Popen[str]":
-    """Start a module of this tree in a process that sees no other tree; what it prints can be read."""
+    """Start a module of this tree in a process that sees no other tree. Its output can be read."""
     roots: Sequence[Path] = (tree, tree / "tools", tree / "tests", tree / "tests/support")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, roots)),

@@ -1,7 +1,8 @@
 """The worlds of the made courses: workflows, agents and settings in the neutral form.
 
-`courses` are names of moves, by which deep states are reached. They have what the worlds of the exploration lack: back-off, accepted work that is undone, several capabilities,
-callbacks, a mixed workflow of five steps, restored and erased orders.
+`courses` are names of moves that lead to deep states. They have what the worlds of the exploration lack: back-off,
+deferred work that is undone, several capabilities, callbacks, a mixed workflow of five steps, restored and erased
+orders.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ DAY = 86_400
 
 
 def step(name: str, *after: str, **rules: Any) -> Json:
-    """Return a step that agents of the capability `pay` do, and that an undo takes back."""
+    """Return a step with an undo, for agents with the capability `pay`."""
     return {
         "name": name,
         "capability": "pay",
@@ -28,7 +29,7 @@ def step(name: str, *after: str, **rules: Any) -> Json:
 
 
 def wait(name: str, *after: str, **rules: Any) -> Json:
-    """Return a step that is completed from outside."""
+    """Return a step that an external event completes."""
     waits = {
         "external": True,
         "undo": False,
@@ -40,7 +41,7 @@ def wait(name: str, *after: str, **rules: Any) -> Json:
 
 
 def agent(name: str = "pay", **more: Any) -> Json:
-    """Return an agent that offers its name."""
+    """Return an agent that offers its own name."""
     return {"name": name, "offers": name, **more}
 
 
