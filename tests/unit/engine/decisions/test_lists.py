@@ -1,10 +1,11 @@
 """The lists of orders, as their rows say it (OPR-1)."""
 
 from engine.decisions.lists import is_first, summary
+from engine.domain.deadlines import Deadline
 from engine.domain.derive import changed
 from engine.domain.states import Waiting
 from engine.domain.work_index import IndexRow
-from tests.support.engine_records import DECLINED, NOW, order, step
+from tests.support.engine_records import DECLINED, HOUR, NOW, order, step
 
 
 def test_a_row_that_cannot_be_read_is_listed():
@@ -23,3 +24,10 @@ def test_a_list_shows_why_the_last_attempt_failed():
 
     assert DECLINED.facts["detail"] in last_answer(step(Waiting(cause=DECLINED)))
     assert last_answer(step()) is None
+
+
+def test_a_list_shows_the_deadline_of_an_order():
+    """SCH-17: and no such column of an order without one."""
+    due = NOW + HOUR
+    assert summary(order(step(), deadline=Deadline(due_by=due, due_soon_at=NOW)))["DueBy"] == due
+    assert "DueBy" not in summary(order(step()))
