@@ -300,9 +300,10 @@ def one_by_one(order: OrderUsage, deployed: Deployed) -> BillLine:
 
 
 def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[str, float]:
-    """Return the cost of an order beyond the idle month, from the benchmark's counts with this prefix.
+    """Return the cost of an order in dollars, beyond the cost of an idle month.
 
-    In dollars, both if many executions share an instance and if no two do.
+    It uses the benchmark's counts with this prefix. There are two results: `usd_at_once` if many executions share an
+    instance, and `usd_one_by_one` if each execution has an instance of its own.
     """
     order, deployed = OrderUsage.of(counted, prefix, cpu), Deployed()
     besides = sum(line.dollars for line in orders(order, deployed))

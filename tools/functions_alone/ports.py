@@ -97,7 +97,7 @@ class Ports:
 
 
 def listening_programs() -> Mapping[int, str]:
-    """Return the program that listens on each port: its name and process id, as far as this user may know."""
+    """Return the name and process id of the program that listens on each port, if this user may see them."""
     import psutil  # noqa: PLC0415 - needed only to explain a failed start
 
     found: defaultdict[int, str] = defaultdict(lambda: "another program")
@@ -118,7 +118,6 @@ def _name(process: "psutil.Process") -> str:
 
 
 def is_free(port: int) -> bool:
-    """Return whether nobody listens on a port."""
     try:
         listen(port).close()
     except OSError:

@@ -67,7 +67,6 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
         return self._child is not None and self._child.returncode is None
 
     @property

@@ -75,7 +75,6 @@ class Invoker:
             keeper.cancel()
 
     def prepare(self, function: AppFunction) -> "FunctionCall":
-        """Return an object that calls the function."""
         worker = self._workers[self._purpose(function)]
         return FunctionCall(function=function, worker=worker, in_base64=self._in_base64)
 
