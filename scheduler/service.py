@@ -239,7 +239,6 @@ class SchedulerService:
         self.admission.refresh(running, waiting, health, set(store.buckets) - readers.keys())
 
     async def _read_bucket(self, now: datetime, bucket: str) -> BucketReader[Candidate]:
-        """Read the orders of a bucket."""
         choose = partial(self._candidate, now)
         reader = BucketReader(store=self.unit_of_work.store, bucket=bucket, due=now, choose=choose)
         # An overdue step takes no slot: its agent has stopped, even if no supervisor can recover

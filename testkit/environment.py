@@ -378,7 +378,6 @@ class _Progress:
 
 
 def _json(content: BaseModel | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the content as JSON."""
     if isinstance(content, BaseModel):
         return content.model_dump(mode="json", by_alias=True)
     return content

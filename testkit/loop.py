@@ -44,7 +44,6 @@ class HeldLoop(asyncio.SelectorEventLoop):
         return self._elapsed / 1e6
 
     def now(self) -> datetime:
-        """Return the time of the clock."""
         return self._begins + self._elapsed * MICROSECOND
 
     def run_until(self, moment: datetime) -> None:

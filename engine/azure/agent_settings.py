@@ -82,7 +82,6 @@ def _other_faults(agent: AgentDefinition, environ: Environ) -> Iterator[Fault]:
 
 
 def _fault_in(agent: AgentDefinition, setting: Setting, value: str) -> FaultCode | None:
-    """Return the fault of a setting's value, or None."""
     if not value:
         return FaultCode.AGENT_SETTING_MISSING if setting.required else None
     match agent.auth:

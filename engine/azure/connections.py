@@ -109,7 +109,6 @@ class Connections:
         return self._storage(BlobServiceClient, self._settings.blob_service_uri, **STORAGE_RETRIES)
 
     def _storage(self, client: type[Client], uri: str | None, **options: Any) -> Client:
-        """Make a client of the storage account."""
         settings = self._settings
         if settings.state_storage:
             secret = settings.state_storage.get_secret_value()
@@ -119,7 +118,6 @@ class Connections:
 
     @cached_property
     def service_bus(self) -> ServiceBusClient:
-        """The client of the Service Bus namespace."""
         options: dict[str, Any] = {
             "retry_total": RETRIES,
             "retry_backoff_factor": 0.2,

@@ -193,7 +193,7 @@ def _lasts(expires_in: Any) -> timedelta:
 
 
 def usable(life: timedelta) -> timedelta:
-    """Return how long a token with this life can be presented."""
+    """Return for how long a token is used. The last part of its life is a reserve."""
     return life - min(EARLY, life / 10)
 
 

@@ -299,7 +299,6 @@ REFERENCE = re.compile(r"#/components/schemas/([^'\"]+)")
 
 
 def _or_null(described: Schema) -> Schema:
-    """Make the schema nullable."""
     words = {"enum": [*described["enum"], None]} if "enum" in described else {}
     return described | words | {"type": [described["type"], "null"]}
 

@@ -44,7 +44,6 @@ class SubmissionKeys:
         self._clock = clock
 
     async def find(self, key: str) -> Binding | None:
-        """Return the binding of the key, or None."""
         row = _row_of(key)
         stored = await self._table.get(row[:2], row)
         return _binding(columns_of(stored)) if stored else None

@@ -72,7 +72,6 @@ class Filter(BaseModel):
     """The order's exact cause, as lists name it, such as `refused: card declined`."""
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order in a list matches."""
         return (
             self.workflow in (None, order.workflow)
             and self.cause in (None, order.cause)
@@ -104,7 +103,6 @@ class OrdersPage(Filter, Page):
         return any((self.workflow, self.step, self.agent, self.cause, self.text, *times))
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order in a list matches."""
         searched = f"{order.order_id} {order.reason or ''}".casefold()
         has_text = (self.text or "").casefold() in searched
         in_time = self.state in ENDED_LISTS or self._in_time(order.updated_at)

@@ -42,7 +42,6 @@ def _copied(value: Any) -> Any:
 
 
 def next_refresh(admission: Admission) -> datetime:
-    """Return the time of the next refresh."""
     return admission._refresh_began + REFRESH_INTERVAL
 
 

@@ -92,7 +92,6 @@ class Deployment:
 
     @property
     def workflows(self) -> Workflows:
-        """The workflows of the app."""
         return self.business.workflows
 
     @cached_property

@@ -202,7 +202,6 @@ class World:
     ids: int = 0
 
     def but(self, **changes: Any) -> "World":
-        """Return the world with these changes."""
         # Like `dataclasses.replace`, which takes three times as long.
         world = object.__new__(World)
         world.__dict__.update(self.__dict__, **changes)
@@ -245,7 +244,6 @@ class World:
         return self.rows.store(self.order_id)
 
     def order(self) -> OrderAggregate | None:
-        """The order."""
         return self.rows.order
 
     def history(self) -> list[HistoryEntry]:
@@ -407,7 +405,6 @@ _texts: dict[int, tuple[Any, str]] = {}
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value."""
     # Cached, because most parts of a state come from the state before it.
     known = _texts.get(id(value))
     if known is None or known[0] is not value:

@@ -262,7 +262,6 @@ def _counts_text(result: Result, prefix: str) -> str:
 
 
 def _cost_text(order_usd: Mapping[str, float]) -> str:
-    """Describe the cost of an order."""
     least, most = (dollars * 1_000_000 for dollars in order_usd.values())
     return f"a million such orders cost ${least:,.0f} to ${most:,.0f} by the prices of {LIST['published']}"
 

@@ -24,10 +24,11 @@ class Cost:
 
     @property
     def entities(self) -> int:
-        """The entities that an order writes.
+        """The number of entities that an order writes.
 
-        At the submission: order, state, history, work index. Each time: state, history and two of the work index. At
-        the end: one of the work index, and one that lists the order.
+        At the submission, these are the order, its state, its history and a row of the work index. Each further write
+        has the state, the history and two rows of the work index. The last write has one row of the work index, and a
+        row that lists the order.
         """
         # The first reply of a pair moves one row of the work index: the other step still runs.
         return 4 + 4 * self.steps + 4 - self.pairs

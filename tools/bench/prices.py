@@ -1,7 +1,8 @@
-"""What orders, and a day and a month without orders cost, from counted operations and a dated price list: `make prices`.
+"""Compute the cost of orders, and of a day and a month without orders (`make prices`).
 
-It prints the tables of docs/operations/cost.md; `--write` puts them there. Prices are in prices.json, the
-operations of an order in measured/, of an HTTP call in measured/concurrency.
+The tables of docs/operations/cost.md are printed, and `--write` writes them there. They are computed from
+the prices in prices.json, the operations of an order in measured/, and those of an HTTP call in
+measured/concurrency.
 """
 
 # ruff: noqa: RUF001 - a product is written with its sign
@@ -300,9 +301,10 @@ def one_by_one(order: OrderUsage, deployed: Deployed) -> BillLine:
 
 
 def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[str, float]:
-    """Return the cost of an order beyond the idle month, from the benchmark's counts with this prefix.
+    """Return the cost of an order in dollars, beyond the cost of an idle month.
 
-    In dollars, both if many executions share an instance and if no two do.
+    It uses the benchmark's counts with this prefix. There are two results: `usd_at_once` if many executions share an
+    instance, and `usd_one_by_one` if each execution has an instance of its own.
     """
     order, deployed = OrderUsage.of(counted, prefix, cpu), Deployed()
     besides = sum(line.dollars for line in orders(order, deployed))

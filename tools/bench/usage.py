@@ -62,7 +62,6 @@ def _bytes(host: Process) -> int:
 
 
 def _processes(host: Process) -> list[psutil.Process]:
-    """Return a host and its child processes."""
     own = psutil.Process(host.pid)
     return [own, *own.children(recursive=True)]
 

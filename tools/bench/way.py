@@ -56,7 +56,7 @@ async def remote_services() -> AsyncIterator[str]:
 
 
 async def way(folder: Path) -> list[calls.Called]:
-    """Run one order to warm the app up, and a second one that is watched. Return what the second one calls."""
+    """Run one order to warm the app up, and watch a second one. Return the functions that the second order calls."""
     async with remote_services() as address:
         settings = dict.fromkeys(SCHEDULES, NEVER) | {
             agent.address: address for agent in SHOP.agents

@@ -72,7 +72,6 @@ class Compiler:
         return content
 
     def diagnostics(self, parameters: Path) -> list[Diagnostic]:
-        """Return the diagnostics of a parameters file."""
         return _diagnostics(self._request("compileParams", parameters, parameterOverrides={}))
 
     def snapshot(self, parameters: Path) -> dict[str, Any]:

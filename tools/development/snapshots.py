@@ -1,7 +1,8 @@
-"""Keeps what the template would deploy, worked out by Microsoft's compiler, so that a change shows what it changes in Azure.
+"""Keeps snapshots of the resources that the template would deploy, as Microsoft's compiler evaluates it.
 
-`tests/deployment/snapshots` has a file for each of the sets below, the compiled template (`template.json`) for what these
-lack, such as dependencies, and a digest of each file that the template reads (`sources.json`).
+So the diff of a change shows its effect in Azure. `tests/deployment/snapshots` has a file for each of the sets below.
+It also has the compiled template (`template.json`), which contains dependencies and other parts that the sets lack, and
+a digest of each file that the template reads (`sources.json`).
 """
 
 import hashlib

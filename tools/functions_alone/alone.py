@@ -1,7 +1,8 @@
-"""Runs the Azure Functions app of a folder on this machine, with the queues that it names: without Docker, without Azure.
+"""Run the Azure Functions app of a folder on this machine, without Docker and without Azure.
 
-Azurite stands for Azure Storage, and `tools/functions_alone/broker` for Service Bus. The folder's `local.settings.json` is read
-as Azure Functions Core Tools read it. A connection that the file omits, or sets to `UseDevelopmentStorage=true`, is made here.
+The stack makes the queues that the app names. Azurite stands in for Azure Storage, and `tools/functions_alone/broker`
+for Service Bus. The app's `local.settings.json` is read as Azure Functions Core Tools read it. A connection that the
+file leaves out, or that says `UseDevelopmentStorage=true`, leads to the local stack.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ print(json.dumps([function.get_bindings_dict()["bindings"] for function in funct
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What the functions of an app name: queues, and settings that hold connections."""
+    """The resources that the functions of an app name: queues, and settings that hold connections."""
 
     storage_queues: Sequence[str] = ()
     bus_queues: Sequence[str] = ()
@@ -51,7 +52,7 @@ class Needs:
 
 
 def declared_by(app: Path, data: Path, ports: Ports) -> StackConfig:
-    """Return the stack that the app of a folder needs; raises `StackError` if the app cannot be loaded."""
+    """Return the stack that the app of a folder needs. Raises `StackError` if the app cannot be loaded."""
     own = {"LOCAL_FUNCTION_KEY": "local", **os.environ, **settings_of(app)}
     needs = needs_of(bindings_of(app, own), own)
 
@@ -69,7 +70,7 @@ def declared_by(app: Path, data: Path, ports: Ports) -> StackConfig:
 
 
 def settings_of(app: Path) -> Mapping[str, str]:
-    """Return the values of the app's local.settings.json, but for connections that are made here."""
+    """Return the values of the app's local.settings.json, without the connections that are made here."""
     path = app / "local.settings.json"
     values = (
         json.loads(path.read_text(encoding="utf-8-sig")).get("Values", {}) if path.exists() else {}
@@ -78,7 +79,7 @@ def settings_of(app: Path) -> Mapping[str, str]:
 
 
 def bindings_of(app: Path, env: Mapping[str, str]) -> Sequence[Mapping[str, object]]:
-    """Return the bindings of all functions; raises `StackError` with what the app says when it cannot be loaded."""
+    """Return the bindings of all functions. Raises `StackError` with the app's output if it cannot be loaded."""
     ran = subprocess.run(  # noqa: S603 - the app's own code is what is to run here
         [sys.executable, "-c", LISTS_BINDINGS, str(app)],
         env=dict(env),
@@ -93,7 +94,7 @@ def bindings_of(app: Path, env: Mapping[str, str]) -> Sequence[Mapping[str, obje
 
 
 def needs_of(bindings: Sequence[Mapping[str, object]], env: Mapping[str, str]) -> Needs:
-    """Return what the bindings name, each once; `%NAME%` stands for a setting."""
+    """Return the queues and connections of the bindings, each once. `%NAME%` stands for a setting."""
     storage = [binding for binding in bindings if binding["type"] in ("queueTrigger", "queue")]
     bus = [
         binding for binding in bindings if binding["type"] in ("serviceBusTrigger", "serviceBus")
@@ -114,7 +115,7 @@ def _values(
 
 
 def connections(needs: Needs, ports: Ports, env: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the settings of connections that nobody has set."""
+    """Return a local connection for each setting of a connection that has no value."""
     storage = dict.fromkeys(
         ["AzureWebJobsStorage", *needs.storage_connections], storage_connection_string(ports)
     )
@@ -128,7 +129,7 @@ def connections(needs: Needs, ports: Ports, env: Mapping[str, str]) -> Mapping[s
 
 
 async def make_queues(connection: str, names: Sequence[str]) -> None:
-    """Make the Storage Queues that are not there yet."""
+    """Make the Storage Queues that do not exist yet."""
     async with QueueServiceClient.from_connection_string(connection) as service:
         for name in names:
             try:
@@ -138,7 +139,7 @@ async def make_queues(connection: str, names: Sequence[str]) -> None:
 
 
 def install(show: Callable[[str], None]) -> None:
-    """Install Azurite and the AMQP library, the first time; raises `StackError`."""
+    """Install Azurite and the AMQP library if they are not installed. Raises `StackError` if this fails."""
     modules = parts.HERE / "node_modules"
     if (modules / "azurite").exists():
         return
@@ -163,7 +164,7 @@ def install(show: Callable[[str], None]) -> None:
 
 
 async def run(stack: Stack, show: Callable[[str], None]) -> None:
-    """Run until Ctrl-C or SIGTERM; raises `StackError`."""
+    """Run the stack until Ctrl-C or SIGTERM. Raises `StackError` if it cannot run."""
     logs = stack.config.data / "logs"
     await until_signal(
         stack,

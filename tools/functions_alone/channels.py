@@ -1,6 +1,7 @@
 """Stand-ins for the channels to people: a mail server, and the webhooks of Teams and Slack.
 
-`GET /messages` lists what was received; `PUT /channels/{name}/fault` lets one of `smtp`, `teams` and `slack` fail.
+`GET /messages` lists the messages that were received. `PUT /channels/{name}/fault` makes a channel fail: `smtp`,
+`teams` or `slack`.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -21,17 +22,17 @@ CARD = "application/vnd.microsoft.card.adaptive"
 
 
 class PayloadError(Exception):
-    """A webhook got something else than a message; the text is the code of the answer."""
+    """A webhook got something other than a message. The text is the code of the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Webhooks:
-    """What answers over HTTP."""
+    """The HTTP handlers of the stand-ins."""
 
     inbox: ChannelInbox
 
     async def teams(self, request: web.Request) -> web.Response:
-        """Answer as a Teams workflow does, but refuse what would fail in the workflow after its 202."""
+        """Answer as a Teams workflow does, but refuse a message that would fail after the workflow's 202."""
         try:
             message = teams_message(await _content(request))
         except PayloadError as error:
@@ -61,12 +62,11 @@ class Webhooks:
         return web.Response(text="ok")
 
     async def list_messages(self, _: web.Request) -> web.Response:
-        """Return the last messages, the oldest first."""
         messages = [_shown(message) for message in self.inbox.messages]
         return web.json_response({"messages": messages})
 
     async def put_fault(self, request: web.Request) -> web.Response:
-        """Let a channel fail."""
+        """Make a channel fail as the body says."""
         try:
             channel = StandInChannel(request.match_info["name"])
         except ValueError:
@@ -80,7 +80,7 @@ class Webhooks:
 
 
 def application(inbox: ChannelInbox) -> web.Application:
-    """Return the web application; the mail server is another part."""
+    """Return the web application. The mail server is not part of it."""
     webhooks = Webhooks(inbox=inbox)
 
     async def release(_: web.Application) -> None:
@@ -100,7 +100,7 @@ def application(inbox: ChannelInbox) -> web.Application:
 
 
 def teams_message(content: Mapping[str, Any]) -> SentMessage:
-    """Read the envelope of an Adaptive Card; raises `PayloadError`."""
+    """Read the envelope of an Adaptive Card. Raises `PayloadError` if it is not one."""
     attachments = content.get("attachments")
     if not isinstance(attachments, list) or not attachments:
         raise PayloadError("AttachmentsMissing")
@@ -114,7 +114,7 @@ def teams_message(content: Mapping[str, Any]) -> SentMessage:
 
 
 def slack_message(content: Mapping[str, Any]) -> SentMessage:
-    """Read the payload of an incoming webhook; raises `PayloadError`."""
+    """Read the payload of an incoming webhook. Raises `PayloadError` if it is not one."""
     subject, blocks = content.get("text"), content.get("blocks", [])
     if not isinstance(blocks, list):
         raise PayloadError("invalid_blocks")
@@ -126,7 +126,7 @@ def slack_message(content: Mapping[str, Any]) -> SentMessage:
 
 
 def _lines(element: object) -> Iterator[str]:
-    """Yield the texts of an element of a card, a line for each block."""
+    """Yield the texts of an element of a card: one line for each block."""
     if isinstance(element, list):
         for part in element:
             yield from _lines(part)
@@ -141,7 +141,7 @@ def _lines(element: object) -> Iterator[str]:
 
 
 async def _content(request: web.Request) -> Mapping[str, Any]:
-    """Return the JSON object of a request; raises `PayloadError`."""
+    """Return the JSON object of a request. Raises `PayloadError` for any other body."""
     try:
         content = await request.json()
     except (JSONDecodeError, UnicodeDecodeError):
@@ -152,7 +152,7 @@ async def _content(request: web.Request) -> Mapping[str, Any]:
 
 
 def _closed(request: web.Request) -> web.Response:
-    """Close the connection; the response goes nowhere."""
+    """Close the connection. The response that is returned reaches nobody."""
     if request.transport:
         request.transport.abort()
     return web.Response()

@@ -1,4 +1,4 @@
-"""How what runs on this machine is reached."""
+"""The connection strings of the local storage and the local broker."""
 
 from functions_alone.ports import HOST, Ports
 
@@ -9,7 +9,6 @@ AZURITE_KEY = (
 
 
 def storage_connection_string(ports: Ports) -> str:
-    """Return how to reach Azurite."""
     services = {"Blob": ports.blob_port, "Queue": ports.queue_port, "Table": ports.table_port}
     endpoints = "".join(
         f"{name}Endpoint=http://{HOST}:{port}/{AZURITE_ACCOUNT};" for name, port in services.items()
@@ -18,7 +17,7 @@ def storage_connection_string(ports: Ports) -> str:
 
 
 def service_bus_connection_string(ports: Ports) -> str:
-    """Return how to reach the local broker, in the form that the emulator's users know."""
+    """Return the broker's connection string, in the form that users of Microsoft's emulator know."""
     return (
         f"Endpoint=sb://localhost:{ports.amqp_port};SharedAccessKeyName=RootManageSharedAccessKey;"
         "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"

@@ -1,4 +1,4 @@
-"""The folder with the data of a stack, which only one stack may use at a time, and only one that can read them."""
+"""The folder with a stack's data: one stack at a time may use it, if it can read the data's layout."""
 
 import fcntl
 import os
@@ -14,23 +14,26 @@ OWNER_ALONE = 0o700
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layout:
-    """What an app can read: data of the `oldest` layout to the `newest`, which it writes."""
+    """The layouts of data that an app can read, from `oldest` to `newest`. It writes the newest."""
 
     oldest: int = 1
     newest: int = 1
     remedy: str = "empty the folder"
-    """What a person does who wants to start without data of another layout."""
+    """What a person must do to start without the data of another layout."""
 
 
 class DataFolder:
-    """Held from `claim` to `release`; a process that dies releases it too."""
+    """The folder is held from `claim` to `release`. If the process dies, the folder is released too."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
         self._path, self._layout = path, layout
         self._lock: int | None = None
 
     def claim(self) -> None:
-        """Make the folder and take it; raises `StackError` when another stack has it or it cannot be made."""
+        """Make the folder and take it.
+
+        Raises `StackError` if another stack holds it or it cannot be made.
+        """
         try:
             self._path.mkdir(parents=True, exist_ok=True, mode=OWNER_ALONE)
             self._lock = os.open(self._path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -46,7 +49,7 @@ class DataFolder:
             ) from error
 
     def _check_layout(self) -> None:
-        """Refuse data that this version of the app cannot read; those without a mark are of layout 1."""
+        """Refuse data that this version of the app cannot read. Data without a mark have layout 1."""
         mark, layout = self._path / "layout", self._layout
         unmarked = "1" if (self._path / "azurite").exists() else ""
         known = (mark.read_text() if mark.exists() else "") or unmarked
@@ -67,13 +70,16 @@ class DataFolder:
         mark.write_text(str(layout.newest))
 
     def _close_to_others(self) -> None:
-        """Let nobody else on the machine read what customers have sent, also where the folder itself is open."""
+        """Make the files readable for this user only, even if the folder itself is open.
+
+        The files hold what customers sent.
+        """
         for name in FOLDERS:
             (self._path / name).mkdir(exist_ok=True)
             (self._path / name).chmod(OWNER_ALONE)
 
     def release(self) -> None:
-        """Let another stack have the folder."""
+        """Release the folder for another stack."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -1,4 +1,4 @@
-"""A stand-in for Event Grid: takes CloudEvents as the topic does, and delivers them as the subscription does."""
+"""A stand-in for Event Grid: it takes CloudEvents like a topic, and delivers them like a subscription."""
 
 import base64
 import hmac
@@ -17,18 +17,18 @@ from functions_alone.site import PATIENCE_SECONDS
 REQUIRED = ("specversion", "id", "source", "type")
 CONTENT_TYPES = ("application/cloudevents+json", "application/cloudevents-batch+json")
 MAX_MESSAGE_BYTES = 64 * 1024
-"""What a Storage Queue takes; the event is a third smaller before base64."""
+"""The size limit of a message in a Storage Queue. Base64 makes an event a third larger."""
 
 
 class TopicEndpoint:
-    """The topic's end point and the subscription behind it; `key` is what publishers have to send."""
+    """The topic's end point and its subscription. Publishers must send `key`."""
 
     def __init__(self, key: str, queue: QueueClient) -> None:
         self._key = key.encode()
         self._queue = queue
 
     async def publish(self, request: web.Request) -> web.Response:
-        """Answer 200 only when every event is in the queue; after 503 the publisher tries again."""
+        """Answer 200 only when every event is in the queue. After 503 the publisher tries again."""
         if not hmac.compare_digest(request.headers.get("aeg-sas-key", "").encode(), self._key):
             return _refuse(401, "the header aeg-sas-key is missing or wrong")
         try:
@@ -53,7 +53,10 @@ class TopicEndpoint:
 
 
 def application(key: str, storage: str, queue_name: str) -> web.Application:
-    """Return the web application. It does not try again by itself: the publisher does, and must not wait for long."""
+    """Return the web application.
+
+    It does not try again by itself, because the publisher does and must not wait for long.
+    """
     queue = QueueClient.from_connection_string(
         storage,
         queue_name,
@@ -81,7 +84,7 @@ def _message(event: dict[str, Any]) -> str:
 
 
 def _events(content_type: str, body: bytes) -> list[dict[str, Any]]:
-    """Read one CloudEvent or an array of them; raises ValueError that says what is wrong."""
+    """Read one CloudEvent or an array of them. Raises ValueError that says what is wrong."""
     if content_type not in CONTENT_TYPES:
         raise ValueError(f"the content type is {content_type}, not {' or '.join(CONTENT_TYPES)}")
     try:

@@ -1,4 +1,7 @@
-"""Faults that keep a stack or a host from starting. Code compares their fields; only `text_of` makes words of them."""
+"""The faults that keep a stack or a host from starting.
+
+Code compares their fields. Only `text_of` turns them into words.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,11 +10,11 @@ from typing import Self
 
 
 class StackFaultCode(StrEnum):
-    """Base of the tables of codes: each member is a code, the names of its facts, and the template of its text."""
+    """Base of the tables of codes. Each member has a code, the names of its facts, and a text template."""
 
     facts: tuple[str, ...]
     template: str
-    """Names the place and every fact. Output of other programs stands on lines of its own, at the end."""
+    """The text, with the place and every fact. Output of other programs stands at the end, on its own lines."""
 
     def __new__(cls, value: str, facts: tuple[str, ...], template: str) -> Self:
         """Make a member from its row of the table."""
@@ -209,7 +212,7 @@ class LocalCode(StackFaultCode):
 
 @dataclass(frozen=True, slots=True)
 class StackFault:
-    """One thing that is wrong. `place` says where: a variable, a file, a function, a part of the stack."""
+    """One thing that is wrong. `place` names a variable, a file, a function or a part of the stack."""
 
     code: StackFaultCode
     place: str
@@ -221,14 +224,17 @@ class StackFault:
 
 
 def text_of(fault: StackFault) -> str:
-    """Return what is wrong and what to do; the first line ends with the code, for a search in docs and logs."""
+    """Return what is wrong and what to do.
+
+    The first line ends with the code, which people can search for in docs and logs.
+    """
     text = fault.code.template.format(place=fault.place, **fault.facts).rstrip()
     first, newline, rest = text.partition("\n")
     return f"{first} [{fault.code}]{newline}{rest}"
 
 
 class FaultsError(Exception):
-    """Base of errors that consist of faults, each of which is a paragraph of the text."""
+    """Base of errors that consist of faults. Each fault is a paragraph of the text."""
 
     def __init__(self, *faults: StackFault) -> None:
         super().__init__(*faults)

@@ -1,4 +1,7 @@
-"""What the runner knows of its hosts, in a file: each of them can tell of all, also of one that was killed."""
+"""The file in which the runner lists its hosts.
+
+Each host can tell of all of them, also of one that was killed.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,15 +14,15 @@ from functions_alone.process import Process
 
 
 class HostsFile:
-    """The file; to be written anew whenever a host has started or ended."""
+    """The file. Write it again whenever a host has started or ended."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ended: dict[str, tuple[int, str]] = {}
-        """By name, which process of a host ended last, and when."""
+        """For each name of a host, the process that ended last, and when."""
 
     def write(self, hosts: Iterable[Process]) -> None:
-        """Tell of these hosts; where nothing can be written, nobody learns of a change."""
+        """Write these hosts. If the file cannot be written, the hosts do not learn of the change."""
         states = [self._state_of(host) for host in hosts if host.pid]
         draft = self.path.with_suffix(".new")
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the stand-ins for channels to people have received, and how each channel fails on demand."""
+"""The messages that the stand-ins for channels have received, and how each channel fails on demand."""
 
 import asyncio
 from collections import deque
@@ -22,18 +22,18 @@ class StandInChannel(StrEnum):
 
 
 class Mode(StrEnum):
-    """What a channel does with the messages that it gets."""
+    """How a channel treats the messages that it gets."""
 
     NONE = "none"
-    """Keeps and confirms them."""
+    """Keeps and confirms each message."""
     THROTTLE = "429"
-    """Answers that it takes none for now."""
+    """Answers that it takes no messages for now."""
     HANG = "hang"
-    """Does not answer until it gets another mode; then it closes the connection."""
+    """Does not answer until it gets another mode. Then it closes the connection."""
     CUT = "cut"
-    """Keeps them, and closes the connection instead of an answer: the sender cannot know."""
+    """Keeps each message, but closes the connection instead of answering. The sender cannot know the result."""
     REFUSE = "refuse"
-    """Answers that it will never take them."""
+    """Answers that it will never take the message."""
 
 
 class ChannelFault(BaseModel):
@@ -43,7 +43,7 @@ class ChannelFault(BaseModel):
 
     mode: Mode
     retry_after: Annotated[int, Field(ge=0)] | None = Field(None, alias="retryAfter")
-    """The header `Retry-After` of the mode `429`, in seconds; SMTP has none."""
+    """The header `Retry-After` of the mode `429`, in seconds. SMTP has no such header."""
 
     @property
     def closes(self) -> bool:
@@ -57,7 +57,7 @@ class SentMessage:
 
     channel: StandInChannel
     id: str | None = None
-    """Its `Message-ID`; None for a chat, whose messages have none."""
+    """The `Message-ID` of a mail. None for a chat, whose messages have none."""
     subject: str
     text: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -77,7 +77,7 @@ class ChannelInbox:
         return list(self._messages)
 
     def set_fault(self, channel: StandInChannel, fault: ChannelFault) -> None:
-        """Let a channel fail like this from now on."""
+        """Make a channel fail like this from now on."""
         self._faults[channel] = fault
         self.release()
 
@@ -87,7 +87,7 @@ class ChannelInbox:
         self._released = asyncio.Event()
 
     async def take(self, message: SentMessage) -> ChannelFault:
-        """Keep a message unless its channel fails, and return how the channel has to answer."""
+        """Keep a message unless its channel fails. Return how the channel must answer."""
         fault = self._faults[message.channel]
         if fault.mode is Mode.HANG:
             await self._released.wait()

@@ -1,4 +1,4 @@
-"""A stand-in for a mail server: it delivers nothing, and keeps what it gets in the inbox."""
+"""A stand-in for a mail server: it delivers nothing, and keeps each mail in the inbox."""
 
 import asyncio
 from email import message_from_bytes
@@ -65,7 +65,7 @@ class _Handler:
 
 
 def mail(content: bytes) -> SentMessage:
-    """Read a mail; its text is the plain one, or else that of its HTML."""
+    """Read a mail. Its text is the plain text, or otherwise the text of its HTML."""
     message = message_from_bytes(content, policy=default)
     body = message.get_body(("plain", "html"))
     return SentMessage(

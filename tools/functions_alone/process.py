@@ -21,36 +21,36 @@ POLL_SECONDS = 0.05
 SAY_AGAIN_SECONDS = 3.0
 OUTPUT_SECONDS = 1.0
 LONGEST_LINE_BYTES = 1024 * 1024
-"""Of a longer line only the end is shown; the log has it whole."""
+"""Only the end of a longer line is shown. The log has the whole line."""
 WHOLE_GROUP = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT})
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 """Loaded here because a forked child must not load anything."""
 
 Probe = Callable[[], Awaitable[str]]
-"""Returns what is still missing; nothing when it is ready."""
+"""Returns what is still missing, or an empty text when the process is ready."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
-    """What a child runs, and what becomes of its output."""
+    """The command of a child, and the use of its output."""
 
     name: str
     arguments: Sequence[str]
     env: Mapping[str, str]
     cwd: Path
     log: Path
-    """Gets the output; it is appended."""
+    """The file to which the output is appended."""
     fds: tuple[int, ...] = ()
     orphan_signal: signal.Signals = signal.SIGKILL
-    """What the child gets when its parent dies without stopping it; on Linux only."""
+    """The signal that the child gets if its parent dies without stopping it, on Linux only."""
     echo: Callable[[str], None] | None = None
-    """Gets the output too, line by line."""
+    """Also gets the output, line by line."""
     say: Callable[[str], None] = lambda _: None
-    """Gets a line when the log cannot be written, and one when it can again."""
+    """Gets a line when the log cannot be written, and one when it can be written again."""
 
 
 class Process:
-    """A child in a session of its own, so that Ctrl-C reaches the runner alone, which stops all in order."""
+    """A child in its own session, so that Ctrl-C reaches only the runner, which stops all in order."""
 
     def __init__(self, command: Command) -> None:
         self.name = command.name
@@ -62,12 +62,11 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process id; 0 when it was never started."""
+        """The process id, or 0 if the process was never started."""
         return self._child.pid if self._child else 0
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
         return self._child is not None and self._child.returncode is None
 
     @property
@@ -77,7 +76,6 @@ class Process:
         return "running" if code is None else how_it_ended(code)
 
     async def start(self) -> None:
-        """Start the process."""
         with self._open_log() as log:
             output = asyncio.subprocess.PIPE if self._command.echo else log
             self._child = await asyncio.create_subprocess_exec(
@@ -100,10 +98,11 @@ class Process:
     async def wait_ready(
         self, probe: Probe, seconds: float, say: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Wait until the probe misses nothing; `say` gets what it waits for when that takes long.
+        """Wait until the probe misses nothing.
 
-        Raises `StackError` with the last output if the process ends or is late. The process is looked at after
-        the probe too: something else may have answered in its place.
+        If that takes long, `say` gets what the process waits for. Raises `StackError` with the last output if the
+        process ends or is late. The process is checked after the probe too, because another program may have answered
+        in its place.
         """
         began = reported_at = time.monotonic()
         while (missing := await probe()) or not self.alive:
@@ -120,7 +119,7 @@ class Process:
             await asyncio.sleep(POLL_SECONDS)
 
     def output(self) -> str:
-        """Return what the process has said since it was last started."""
+        """Return the output of the process since its last start."""
         if not self.log.exists():
             return ""
         with self.log.open("rb") as log:
@@ -128,7 +127,7 @@ class Process:
             return log.read().decode(errors="replace")
 
     async def stop(self, seconds: float = 15) -> None:
-        """Ask the process to end, and kill it if it does not."""
+        """Ask the process to end, and kill it after `seconds`."""
         self.signal(signal.SIGTERM)
         self.signal(signal.SIGCONT)
         try:
@@ -137,7 +136,7 @@ class Process:
             await self.kill()
 
     async def kill(self) -> None:
-        """End the process at once (SIGKILL)."""
+        """End the process at once, with SIGKILL."""
         self.signal(signal.SIGKILL)
         await self.ended()
 
@@ -149,14 +148,17 @@ class Process:
             await asyncio.wait([self._relay], timeout=OUTPUT_SECONDS)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process, if it runs; one that it cannot refuse goes to its children too."""
+        """Send a signal to the process if it runs. SIGKILL, SIGSTOP and SIGCONT go to its children too."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 send = os.killpg if number in WHOLE_GROUP else os.kill
                 send(self.pid, number)
 
     def _unread(self, relay: asyncio.Task[None]) -> None:
-        """Kill a child whose output nobody reads any more: it would stand still; whoever keeps it starts it again."""
+        """Kill a child whose output is no longer read, because it would stand still.
+
+        If a supervisor keeps the child, it is started again.
+        """
         if not relay.cancelled() and (fault := relay.exception()):
             self.signal(signal.SIGKILL)
             self._command.say(f"the output of {self.name} cannot be read ({fault}); killed it")
@@ -173,9 +175,9 @@ class Process:
         return log
 
     async def _relay_output(self, output: asyncio.StreamReader) -> None:
-        """Copy the output to the log and, in whole lines, to whoever wants them.
+        """Copy the output to the log, and whole lines to `echo`.
 
-        It is read whatever becomes of it: a child whose output nobody reads stands still.
+        The output is read even if it cannot be written, because a child whose output nobody reads stands still.
         """
         rest = b""
         with Log(self.log, self.name, self._command.say) as log:
@@ -193,7 +195,7 @@ class Process:
 
 
 class Log:
-    """A log file that grows; while it cannot be written, what comes is left out, which is said once."""
+    """A log file that grows. While it cannot be written, output is left out, which is reported once."""
 
     def __init__(self, path: Path, name: str, say: Callable[[str], None]) -> None:
         self._path, self._name, self._say = path, name, say
@@ -207,7 +209,7 @@ class Log:
         self._close()
 
     def write(self, data: bytes) -> None:
-        """Append data if that is possible; never raises."""
+        """Append data if that is possible. It never raises."""
         try:
             if self._file is None:
                 self._file = self._path.open("ab", buffering=0)
@@ -231,12 +233,12 @@ class Log:
 
 
 def how_it_ended(code: int) -> str:
-    """Return an exit code or signal (then negative) for people to read."""
+    """Return an exit code, or a signal if it is negative, for people to read."""
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def end_with_parent(parent: int, number: signal.Signals) -> None:
-    """In a child, ask Linux to end it when its parent is gone, however that came about."""
+    """Make Linux end this child when its parent is gone for any reason."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:  # it went before we could ask

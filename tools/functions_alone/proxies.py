@@ -10,7 +10,7 @@ EVERY_HOST = "*"
 def bypass_proxies(environment: MutableMapping[str, str] = os.environ) -> None:
     """Add this machine to the hosts that clients call directly, here and in child processes.
 
-    A company's `HTTP_PROXY` leads to the Internet; the parts of a stack listen on 127.0.0.1.
+    A company's `HTTP_PROXY` leads to the Internet, but the parts of a stack listen on 127.0.0.1.
     """
     names = ("NO_PROXY", "no_proxy")  # some clients read only one of them
     given = [host.strip() for name in names for host in environment.get(name, "").split(",")]

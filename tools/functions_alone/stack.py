@@ -1,4 +1,4 @@
-"""Azurite, the Service Bus broker, stand-ins for other services, and any number of functions hosts that run one app."""
+"""Azurite, the Service Bus broker, stand-ins for other services, and functions hosts that run one app."""
 
 import asyncio
 import itertools
@@ -37,7 +37,7 @@ EVENT_GRID = "eventgrid_port"
 CHANNELS = WEBHOOKS, MAIL_SERVER = "channels_port", "smtp_port"
 """The stand-ins, by the names of their ports."""
 HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
-"""What takes minutes in Azure, and would seem to be stuck to a person who watches."""
+"""Times that last minutes in Azure. A person who watches would believe that the stack is stuck."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +45,7 @@ class Topic:
     """A topic of Event Grid with one subscription, which delivers to a Storage Queue."""
 
     key: str
-    """What publishers have to send."""
+    """The key that publishers must send."""
     queue: str
 
 
@@ -54,29 +54,29 @@ async def _make_nothing(_: str) -> None: ...
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StackConfig:
-    """What a stack runs on, and what it runs."""
+    """The parts of a stack, and the app that it runs."""
 
     ports: Ports
     data: Path
     app: Path
-    """Folder of `function_app.py`."""
+    """The folder of `function_app.py`."""
     hosts: int = 1
     functions: str = ""
-    """Comma-separated names of the functions that the hosts run; empty for all."""
+    """The functions that the hosts run, separated by commas. Empty for all."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Of the app, and what its hosts have in their environment besides."""
+    """The app's settings, and other environment variables of its hosts."""
     queues: Mapping[str, Any]
-    """Of Service Bus, as the configuration of Microsoft's emulator: `functions_alone.broker_config`."""
+    """The Service Bus queues, as made by `functions_alone.broker_config`."""
     make: Callable[[str], Awaitable[None]] = _make_nothing
-    """Makes in the storage account of a connection string what the app wants to be there."""
+    """Makes what the app needs in the storage account of a connection string."""
     topic: Topic | None = None
     channels: bool = False
-    """Whether a mail server and the webhooks of chats take messages: `functions_alone.channels`."""
+    """Whether a mail server and the webhooks of chats take messages (`functions_alone.channels`)."""
     layout: Layout = field(default_factory=Layout)
     health: str = ""
-    """A path that answers 200 when the app is ready; empty if it has none."""
+    """A path that answers 200 when the app is ready. Empty if the app has none."""
     in_memory: bool = False
-    """Whether Azurite forgets everything when it stops."""
+    """Whether Azurite forgets all data when it stops."""
     restart: bool = True
     """Whether a child that dies is started again."""
 
@@ -91,8 +91,8 @@ def say_nothing(_: str) -> None:
 class Stack:
     """Starts and stops all parts in order.
 
-    `say` gets a line for each thing that a person may want to know; `show`, where given, each line that a host puts
-    out. All output is also in `<data>/logs`.
+    `say` gets a line for each event that a person may want to know. `show` gets each line that a host writes. All
+    output is also in `<data>/logs`.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Stack:
         self._stand_ins = dict(self._made_stand_ins())
 
     def _made_stand_ins(self) -> Iterator[tuple[str, StandIn]]:
-        """Yield what stands in for a service, by the name of its port."""
+        """Yield the stand-ins for services, by the name of their port."""
         if topic := self.config.topic:
             storage = self.storage_connection_string
             application = partial(eventgrid.application, topic.key, storage, topic.queue)
@@ -147,7 +147,7 @@ class Stack:
         await self.stop()
 
     async def start(self) -> None:
-        """Start everything; returns when the app says that it is healthy. Raises `StackError`."""
+        """Start everything, and return when the app is healthy. Raises `StackError` if that fails."""
         self.ports.check_free()
         self._folder.claim()
         self._socket = listen(self.ports.http_port)
@@ -166,18 +166,21 @@ class Stack:
         await self.wait_healthy()
 
     async def wait_healthy(self) -> None:
-        """Wait until the app says that it is ready; hosts that run some functions only need not have that one."""
+        """Wait until the app is ready.
+
+        Hosts that run only some functions need not have the one that answers.
+        """
         accept = {200, 404} if self.config.functions else {200}
         if self.hosts and self.config.health:
             probe = _probe(f"{self.http_url}{self.config.health}", accept=accept)
             await self.hosts[0].wait_ready(probe, START_SECONDS, self._say)
 
     async def until_it_fails(self, stopped: asyncio.Task[Any]) -> None:
-        """Wait for `stopped`; raises `StackError` when something would not be started again any more."""
+        """Wait for `stopped`. Raises `StackError` if a part would no longer be started again."""
         await self._supervisor.until_it_fails(stopped)
 
     async def stop(self) -> None:
-        """Stop the hosts first, so that what they are doing can be finished and recorded; then the rest."""
+        """Stop the hosts first, so that they can finish and record their work, and then the rest."""
         await self._supervisor.stop()
         await asyncio.gather(*(host.stop() for host in self.hosts))
         self.hosts.clear()
@@ -190,12 +193,12 @@ class Stack:
         self._folder.release()
 
     async def start_azurite(self) -> None:
-        """Start Azurite and wait until it answers; its table service is the last to listen."""
+        """Start Azurite and wait until it answers. Its table service is the last to listen."""
         probe = _probe(f"http://{HOST}:{self.ports.table_port}/", accept=range(600))
         await self._launch(self.azurite, probe, "blob_port", "queue_port", "table_port")
 
     async def stop_azurite(self) -> None:
-        """Stop Azurite as an outage would, but without loss."""
+        """Stop Azurite as in an outage, but without loss of data."""
         await self._take_away(self.azurite)
 
     async def start_broker(self) -> None:
@@ -204,23 +207,23 @@ class Stack:
         await self._launch(self.broker, probe, "amqp_port", "broker_health_port")
 
     async def stop_broker(self) -> None:
-        """Stop the broker as an outage would, but without loss."""
+        """Stop the broker as in an outage, but without loss of messages."""
         await self._take_away(self.broker)
 
     async def start_event_grid(self) -> None:
-        """Let the Event Grid stand-in answer, from this process."""
+        """Start the Event Grid stand-in in this process."""
         await self._start_stand_ins(EVENT_GRID)
 
     async def stop_event_grid(self) -> None:
-        """Stop the Event Grid stand-in as an outage would."""
+        """Stop the Event Grid stand-in as in an outage."""
         await self._stand_ins[EVENT_GRID].stop()
 
     async def start_channels(self) -> None:
-        """Let the mail server and the webhooks answer, from this process."""
+        """Start the mail server and the webhooks in this process."""
         await self._start_stand_ins(*CHANNELS)
 
     async def stop_channels(self) -> None:
-        """Stop the mail server and the webhooks as an outage would; their messages stay."""
+        """Stop the mail server and the webhooks as in an outage. Their messages stay."""
         for name in CHANNELS:
             await self._stand_ins[name].stop()
 
@@ -237,33 +240,32 @@ class Stack:
                 raise StackError(*faults) from error
 
     async def start_host(self, functions: str = "", app: Path | None = None, **own: str) -> Process:
-        """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.
+        """Start one more host, and wait until it is ready.
 
-        `own` are settings that this host alone has.
-
-        A host that runs other functions than the rest gets an HTTP port of its own: on the common one it would
-        answer 404 to calls that are meant for the others.
+        It runs these functions or all, and `app` may be another app. `own` are settings of this host alone. A host
+        that runs other functions than the rest gets its own HTTP port, because on the common port it would answer 404
+        to calls for the others.
         """
         return await self._launch_host(functions, app, own)
 
     async def kill_host(self, number: int = 0) -> None:
-        """Kill a host with SIGKILL: it finishes nothing and is not started again."""
+        """Kill a host with SIGKILL. It finishes nothing and is not started again."""
         host = self.hosts.pop(number)
         await self._supervisor.leave_alone(host)
         await host.kill()
         self._tell_of_hosts()
 
     async def stop_host(self, number: int = 0) -> None:
-        """Ask a host to finish what it is doing and to end."""
+        """Ask a host to finish its work and to end."""
         await self._take_away(self.hosts.pop(number))
         self._tell_of_hosts()
 
     def pause_host(self, number: int = 0) -> None:
-        """Freeze a host (SIGSTOP)."""
+        """Freeze a host with SIGSTOP."""
         self.hosts[number].signal(signal.SIGSTOP)
 
     def resume_host(self, number: int = 0) -> None:
-        """Let a frozen host go on (SIGCONT)."""
+        """Let a frozen host go on, with SIGCONT."""
         self.hosts[number].signal(signal.SIGCONT)
 
     async def _launch_host(
@@ -288,7 +290,7 @@ class Stack:
         return host
 
     def _tell_of_hosts(self) -> None:
-        """Let every host know of all."""
+        """Tell every host about all hosts."""
         self._hosts_file.write(self.hosts)
 
     async def _launch(self, process: Process, probe: Probe, *ports: str) -> None:
@@ -338,7 +340,7 @@ class Stack:
 
 
 def _short_life_seconds(environment: Mapping[str, str]) -> float:
-    """Return the setting that the hosts read too; raises `StackError`."""
+    """Return the setting that the hosts read too. Raises `StackError` if it is wrong."""
     try:
         return seconds_in(environment, SHORT_LIFE)
     except HostError as error:
@@ -350,7 +352,7 @@ def _probe(url: str, *, accept: Container[int] = (200,)) -> Probe:
 
 
 async def _together(*steps: Coroutine[Any, Any, object]) -> None:
-    """Run steps at the same time; the first that fails ends the others and is raised."""
+    """Run steps at the same time. The first that fails ends the others, and its error is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             for step in steps:

@@ -1,4 +1,4 @@
-"""Starts processes again whenever they end: at once the first time, ever later if they keep ending, with no last try."""
+"""Restarts processes that end: at once the first time, later if they keep ending, and without limit."""
 
 import asyncio
 import math
@@ -13,14 +13,17 @@ from functions_alone.ports import StackError
 from functions_alone.process import Process
 
 LONGEST_PAUSE_SECONDS = 2.0
-"""What keeps a process from starting may pass at any moment, and then somebody waits for this pause to end."""
+"""The longest pause before a restart.
+
+The obstacle may disappear at any moment, and then somebody waits for the end of the pause.
+"""
 
 
 class Supervisor:
-    """Keeps any number of processes; `say` gets a line for each end and each start that fails.
+    """Keeps any number of processes running.
 
-    `changed` is called after each end and each start. A process that ends again within `short_life_seconds` is
-    started after a pause.
+    `say` gets a line for each end and each start that fails. `changed` is called after each end and each start. If a
+    process ends again within `short_life_seconds`, it is started after a pause.
     """
 
     def __init__(
@@ -35,24 +38,24 @@ class Supervisor:
         self._watchers: dict[Process, asyncio.Task[None]] = {}
 
     def keep(self, process: Process) -> None:
-        """Start a process, which runs now, again whenever it ends."""
+        """Restart a running process whenever it ends."""
         self._watchers[process] = asyncio.create_task(
             self._restart_when_it_ends(process), name=process.name
         )
 
     async def leave_alone(self, process: Process) -> None:
-        """Do not start a process again when it ends."""
+        """Stop restarting a process."""
         if watcher := self._watchers.pop(process, None):
             watcher.cancel()
             await asyncio.wait([watcher])
 
     async def stop(self) -> None:
-        """Leave all alone."""
+        """Stop restarting all processes."""
         for process in list(self._watchers):
             await self.leave_alone(process)
 
     async def until_it_fails(self, stopped: asyncio.Task[Any]) -> None:
-        """Wait for `stopped`; raises `StackError` when a process would not be started again any more."""
+        """Wait for `stopped`. Raises `StackError` if a process would no longer be restarted."""
         while not stopped.done():
             done, _ = await asyncio.wait(
                 {stopped, *self._watchers.values()}, return_when=asyncio.FIRST_COMPLETED
@@ -87,16 +90,16 @@ class Supervisor:
 
 
 class Runnable(Protocol):
-    """What is started, kept and stopped as a whole."""
+    """A whole that is started, kept and stopped together."""
 
     async def start(self) -> None:
-        """Start all of it; raises `StackError`."""
+        """Start all of it. Raises `StackError` if that fails."""
 
     async def until_it_fails(self, stopped: asyncio.Task[Any]) -> None:
-        """Wait for `stopped`; raises `StackError` when it cannot go on."""
+        """Wait for `stopped`. Raises `StackError` if the whole cannot go on."""
 
     async def stop(self) -> None:
-        """Stop what was started."""
+        """Stop everything that was started."""
 
 
 def _nothing() -> None: ...
@@ -105,9 +108,10 @@ def _nothing() -> None: ...
 async def until_signal(
     whole: Runnable, ready: Callable[[], None], stopping: Callable[[], None] = _nothing
 ) -> None:
-    """Run it until Ctrl-C, SIGTERM or a closed terminal, also while it starts; raises `StackError`.
+    """Run until Ctrl-C, SIGTERM or a closed terminal, which also count during the start.
 
-    `ready` is called once it has started, and `stopping` before it stops because it was told to.
+    `ready` is called once the start is complete, and `stopping` before a stop that a signal asked for. Raises
+    `StackError` if the whole cannot run.
     """
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

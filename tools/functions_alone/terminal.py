@@ -1,4 +1,4 @@
-"""What a person reads: written beside everything else, so that a terminal nobody reads is in nobody's way."""
+"""Lines for people, written in a thread, so that a terminal that nobody reads delays nothing."""
 
 import logging
 import os
@@ -9,21 +9,21 @@ import time
 from typing import Self
 
 WAITING_LINES = 1000
-"""How many lines wait for a terminal that takes none; what comes then is left out, and counted."""
+"""How many lines wait for a terminal that takes none. Further lines are counted and left out."""
 LAST_SECONDS = 1.0
 """How long the end waits for lines that are still to be written."""
 AGAIN_SECONDS = 60.0
-"""How long a line that says nothing new is not shown again."""
+"""For how long a line that says nothing new is not shown again."""
 _RECORD = re.compile(r"(?:(?P<host>[\w-]+) \| )?\S+ \S+ (?P<level>[A-Z]+) (?P<what>.*)", re.DOTALL)
 """A line of a host's log."""
 _COLOURS = {"WARNING": "33", "ERROR": "31", "CRITICAL": "31"}
 
 
 class Terminal:
-    """Writes lines to a file descriptor, in a thread of its own. All methods return at once, but for the exit.
+    """Writes lines to a file descriptor, in its own thread. All methods but the exit return at once.
 
-    A record of a host that says what one of the last minute said, but for its time, is left out unless it warns: the
-    log has it. Where the descriptor is a terminal, warnings, errors and what the stack itself says are in colour.
+    An INFO record of a host is left out if the same message was shown in the last minute. The log has all records. If
+    the descriptor is a terminal, warnings, errors and the stack's own lines are in colour.
     """
 
     def __init__(self, fd: int = 1) -> None:
@@ -49,7 +49,7 @@ class Terminal:
         self._thread.join(LAST_SECONDS)
 
     def show(self, line: str) -> None:
-        """Have a line written when its turn comes; it is left out if too many wait."""
+        """Queue a line for writing. It is left out if too many wait."""
         record = _RECORD.fullmatch(line)
         if record and record["level"] == "INFO" and self._is_known(record["what"]):
             return
@@ -76,7 +76,7 @@ class Terminal:
         return f"\x1b[{colour}m{line}\x1b[0m" if self._colours and colour else line
 
     def _write_all(self) -> None:
-        """Write until the end; once a write has failed, take what comes and do no more."""
+        """Write until the end. After a failed write, take further lines and do nothing with them."""
         readable = True
         while (line := self._lines.get()) is not None:
             readable = readable and self._write(f"{line}\n".encode(errors="replace"))
@@ -91,7 +91,7 @@ class Terminal:
 
 
 class _Shows(logging.Handler):
-    """Has what a library logs in this process written there too."""
+    """Also shows the log records of libraries in this process."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(logging.WARNING)

@@ -80,7 +80,6 @@ def _first(digest: Digest, count: int) -> Digest:
 
 
 def plain_text(digest: Digest) -> str:
-    """Return the plain text of an email."""
     return "\n\n".join("\n".join(lines) for lines in _paragraphs(digest)) + "\n"
 
 

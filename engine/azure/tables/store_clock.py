@@ -75,7 +75,6 @@ class StoreClock:
 
 
 def _date_of(header: str | None) -> datetime | None:
-    """Return the time in the header, or None."""
     try:
         return parsedate_to_datetime(header or "").astimezone(UTC)
     except ValueError:

@@ -46,7 +46,6 @@ def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> 
 
 
 def _act(api: Api, queue: str, message_id: str, action: str, signature: Json) -> None:
-    """Act on a message, and print the outcome."""
     answer = api.post("poison", queue, message_id, action, body=signature)
     click.echo(f"{printable(answer['id'])}: {answer['status']}")
 

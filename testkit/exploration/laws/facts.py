@@ -52,7 +52,10 @@ def has_ended(world: World) -> bool:
 
 
 def is_true(world: World, order: OrderAggregate, kind: str) -> bool:
-    """Whether an operator who has investigated would say this, if keys are forgotten."""
+    """Whether an operator who has checked the services would choose this action.
+
+    If no service forgets keys, this is always true.
+    """
     if not any(agent.keys_last for agent in world.deployed.agents.values()):
         return True
     stands = any(standing_generations(world, step) for step in failed_steps(order))

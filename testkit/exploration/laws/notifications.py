@@ -195,5 +195,4 @@ def _happened(world: World) -> list[Notification]:
 
 
 def unsent(world: World) -> list[IndexRow]:
-    """Return the rows in the outbox."""
     return [row for key, row in world.work_items().items() if key.startswith(WorkItemKind.OUTBOX)]

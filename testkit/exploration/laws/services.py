@@ -147,7 +147,6 @@ def not_repeated_under_a_forgotten_key(world: World, request: AgentRequest) -> N
 
 
 def _steps(world: World, action: str) -> set[str]:
-    """Return the steps with an effect of this action."""
     found = (effect.split(" ") for effect in world.effects)
     return {key.split(":")[1] for key, done in found if done == action}
 

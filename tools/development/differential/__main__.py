@@ -139,7 +139,6 @@ def _to_terminal(line: str) -> None:
 
 
 def report(comparison: Comparison) -> None:
-    """Print the result."""
     for kind, count in comparison.kinds.most_common(SHOWN):
         click.echo(f"\n{count} times: {kind}")
         for found in comparison.examples[kind]:

@@ -78,7 +78,6 @@ def without_names(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _rows(decision: Json, kind: str) -> Sequence[Json]:
-    """Return the rows of this kind that a decision writes."""
     rows = decision.get("rows", {})
     return [row for key, row in rows.items() if key.startswith(f"{kind}|") and row != "deleted"]
 

@@ -1,8 +1,8 @@
-"""The worlds of the made courses: workflows, agents and settings in the neutral form.
+"""The worlds in which generated courses of an order run: workflows, agents and settings in the neutral form.
 
-`courses` are names of moves that lead to deep states. They have what the worlds of the exploration lack: back-off,
-deferred work that is undone, several capabilities, callbacks, a mixed workflow of five steps, restored and erased
-orders.
+Each world names moves that lead to deep states (`courses`). The worlds cover features that the exploration's worlds
+lack: back-off, deferred work that is undone, several capabilities, callbacks, a mixed workflow of five steps, and
+restored and erased orders.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""The embedded Azure Functions host: drives the functions of `function_app.py` without Azure's tools."""
+"""The embedded Azure Functions host: it runs the functions of `function_app.py` without Azure's tools."""

@@ -1,12 +1,14 @@
 """One receiving link of the Service Bus SDK, driven frame by frame.
 
-`receive_messages` waits 200 ms for more after its first message, holds the socket while it waits, so that nothing
-can be settled meanwhile, and hands messages back that arrive between two calls. A host needs none of that: it
-keeps exactly as much credit open as it has room, takes what arrives at once, and settles in between. This module
-does so through a few attributes of the SDK that are not public, and is the only one that touches them. The lock
-file pins azure-servicebus, so check these at each upgrade: of the receiver `_handler` and `_build_received_message`;
-of the handler `_received_messages`, `_connection`, `_link` and `settle_messages_async`; of the link its credit,
-state and flow, `_incoming_transfer`, `_first_frame` and `_received_payload`.
+The SDK's `receive_messages` does not suit a host: after its first message it waits 200 ms for more, and holds the
+socket meanwhile, so that nothing can be settled. It also hands back messages that arrive between two calls. This
+module keeps exactly as much credit open as the host has room for, takes messages as soon as they arrive, and settles
+in between.
+
+For this it uses attributes of the SDK that are not public. No other module touches them. The lock file pins
+azure-servicebus, so check these attributes at each upgrade: of the receiver `_handler` and `_build_received_message`;
+of the handler `_received_messages`, `_connection`, `_link` and `settle_messages_async`; of the link its credit, state
+and flow, `_incoming_transfer`, `_first_frame` and `_received_payload`.
 """
 
 import queue
@@ -24,26 +26,26 @@ NEXT_FRAME_SECONDS = 0.001
 
 
 class Link:
-    """All calls must come from one task: the SDK lets only one coroutine use the socket at a time."""
+    """A receiving link. Make all calls from one task, because only one coroutine may use the SDK's socket."""
 
     def __init__(
         self, receiver: ServiceBusReceiver, *, on_undecodable: Callable[[Exception], None]
     ) -> None:
-        """`on_undecodable` is called for each delivery that the SDK cannot decode; the link abandons it."""
+        """`on_undecodable` is called for each delivery that the SDK cannot decode. The link abandons it."""
         self._receiver = receiver
         self._on_undecodable = on_undecodable
 
     async def open(self) -> None:
-        """Connect and attach; raises the SDK's errors."""
+        """Connect and attach. Raises the SDK's errors."""
         await self._receiver.__aenter__()
         self._handler = self._receiver._handler  # noqa: SLF001 - see above
         self._messages = self._handler._received_messages  # noqa: SLF001 - see above
         self._tolerate_undecodable()
 
     def _tolerate_undecodable(self) -> None:
-        """Abandon a delivery that the SDK cannot decode.
+        """Make the link abandon each delivery that the SDK cannot decode.
 
-        The SDK raises from whatever call happens to read the frame, as if the connection were lost.
+        Otherwise the SDK raises from whichever call reads the frame, as if the connection were lost.
         """
         link: Any = self._handler._link  # noqa: SLF001 - see above
         decode = link._incoming_transfer  # noqa: SLF001 - see above
@@ -62,29 +64,32 @@ class Link:
         link._incoming_transfer = tolerant  # noqa: SLF001 - see above
 
     async def _abandon(self, *, delivery_id: int, delivery_tag: bytes) -> None:
-        """Let the broker count the delivery: after `maxDeliveryCount` of them it dead-letters the message."""
+        """Abandon the delivery, so that the broker counts it.
+
+        After `maxDeliveryCount` deliveries the broker dead-letters the message.
+        """
         await self._handler.settle_messages_async(
             delivery_id, delivery_tag, "modified", delivery_failed=True
         )
 
     async def close(self) -> None:
-        """Hand back what was not started, then disconnect."""
+        """Hand back the messages that were not started, then disconnect."""
         await self._receiver.close()
 
     @property
     def buffered(self) -> int:
-        """Number of messages that arrived and were not taken."""
+        """The number of messages that arrived and were not taken."""
         return int(self._messages.qsize())
 
     async def allow(self, count: int) -> None:
-        """Let the broker send `count` messages more; tells it only when that makes a difference."""
+        """Allow the broker to send `count` more messages. It is told only when that makes a difference."""
         link = self._handler._link  # noqa: SLF001 - see above
         credit = link.current_link_credit if link is not None else 0
         if link is not None and count != credit and (credit <= count // 2 or count == 0):
             await link.flow(link_credit=count)
 
     async def wait(self, seconds: float, frames: int = 1) -> None:
-        """Process up to `frames` frames, waiting `seconds` for each; raises when the connection is gone."""
+        """Process up to `frames` frames, and wait `seconds` for each. Raises if the connection is lost."""
         handler = self._handler
         if not await handler.client_ready_async():
             if not self._is_attached():
@@ -109,12 +114,12 @@ class Link:
         return taken
 
     async def settle(self, message: ServiceBusReceivedMessage, *, succeeded: bool) -> None:
-        """Complete or abandon; raises the SDK's errors, such as for a lost lock."""
+        """Complete or abandon a message. Raises the SDK's errors, for example for a lost lock."""
         if succeeded:
             await self._receiver.complete_message(message)
         else:
             await self._receiver.abandon_message(message)
 
     async def renew(self, message: ServiceBusReceivedMessage) -> None:
-        """Renew a message's lock; raises the SDK's errors."""
+        """Renew a message's lock. Raises the SDK's errors."""
         await self._receiver.renew_message_lock(message, timeout=RENEW_TIMEOUT_SECONDS)

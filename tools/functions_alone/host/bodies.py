@@ -1,7 +1,7 @@
-"""What a trigger hands over of a message: bytes where its binding says so, else text, as Azure's host makes it.
+"""The form in which a trigger passes a message: bytes if its binding says so, otherwise text.
 
-A text that is a JSON object brings metadata: its members take the place of the message's own. The texts of a batch are
-read as JSON and written anew.
+As in Azure's host, the members of a text that is a JSON object replace the message's own metadata. The texts of a
+batch are read as JSON and written again.
 """
 
 import json
@@ -16,11 +16,11 @@ Metadata = Mapping[str, Datum]
 _TRAILING_ZEROS = re.compile(
     r'("\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.0+|(\.\d*[1-9])0+)(?=(?:Z|[+-]\d\d:\d\d)?")'
 )
-"""Of the seconds of a time that is the whole of a JSON string; before them what stays."""
+"""Trailing zeros in the seconds of a JSON string that is a time. The groups hold the part that stays."""
 
 
 def of_one(body: bytes, metadata: Metadata, *, binary: bool) -> tuple[Datum, Metadata]:
-    """Return body and metadata of a message; what is not UTF-8 is replaced."""
+    """Return the body and the metadata of a message. Bytes that are not UTF-8 are replaced."""
     if binary:
         return Datum(body, "bytes"), metadata
     text = body.decode(errors="replace")
@@ -28,7 +28,10 @@ def of_one(body: bytes, metadata: Metadata, *, binary: bool) -> tuple[Datum, Met
 
 
 def of_many(bodies: Sequence[bytes], *, binary: bool) -> Datum:
-    """Return the bodies of a batch; raises `ValueError` if they are not handed over as bytes and one is no JSON."""
+    """Return the bodies of a batch.
+
+    Raises `ValueError` if they are passed as text and one of them is not JSON.
+    """
     if binary:
         return Datum(SimpleNamespace(bytes=list(bodies)), "collection_bytes")
     return Datum(f"[{','.join(map(_as_json, bodies))}]", "json")
@@ -44,7 +47,7 @@ def _as_json(body: bytes) -> str:
 
 
 def _overridden(metadata: Metadata, text: str) -> Metadata:
-    """Return the metadata with the members of a JSON object in their place; names match in any case."""
+    """Return the metadata, replaced by the members of a JSON object. The case of names does not matter."""
     names = {name.lower(): name for name in metadata}
     members = {
         names.get(name.lower(), name): _value(value)

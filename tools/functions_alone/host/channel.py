@@ -1,4 +1,7 @@
-"""Python objects over a socket between the host and a worker; both ends are ours, so they may be pickled."""
+"""Python objects over a socket between the host and a worker.
+
+Both ends belong to us, so the objects may be pickled.
+"""
 
 import asyncio
 import pickle
@@ -11,7 +14,7 @@ _LENGTH = struct.Struct("!Q")
 
 
 class ObjectChannel(asyncio.Protocol):
-    """Hands each object that arrives to `received`, and calls `lost` once the other end is gone."""
+    """Passes each object that arrives to `received`, and calls `lost` when the other end is gone."""
 
     def __init__(self, received: Callable[[Any], None], lost: Callable[[], None]) -> None:
         self._received = received
@@ -30,7 +33,7 @@ class ObjectChannel(asyncio.Protocol):
         return channel
 
     def send(self, message: object) -> None:
-        """Send an object; those of one turn of the loop go out together."""
+        """Send an object. All objects of one turn of the event loop are sent together."""
         if not self._outgoing:
             asyncio.get_running_loop().call_soon(self._flush)
         self._outgoing.append(message)

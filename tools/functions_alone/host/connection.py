@@ -1,4 +1,4 @@
-"""Connections of HTTP callers: how long one may take to say what it wants, and whether it is still there."""
+"""Connections of HTTP callers: the time limit for a request's head, and whether a caller is still there."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 HEAD_SECONDS = 20.0
-"""How long a caller may take to send the head of a request; from its first byte on, or from the connection's start."""
+"""The time for the head of a request, from its first byte or from the start of the connection."""
 SAY_AGAIN_SECONDS = 60.0
 _GONE = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 
@@ -17,10 +17,10 @@ _log = logging.getLogger("functions_alone.host.http")
 
 
 class Server(web.Server):
-    """aiohttp's server, which by itself waits for the head of a request for ever."""
+    """aiohttp's server with a time limit for the head of a request. By itself it would wait for ever."""
 
     def __call__(self) -> web.RequestHandler:
-        """Return what serves one connection."""
+        """Return the handler of one connection."""
         return _Connection(self, loop=self._loop, **self._kwargs)
 
 
@@ -57,7 +57,7 @@ class _Connection(web.RequestHandler):
 
 
 def is_gone(transport: asyncio.BaseTransport | None) -> bool:
-    """Tell whether a caller has closed its connection, also when that was not read yet."""
+    """Return whether a caller has closed its connection, even if that was not read yet."""
     if transport is None or transport.is_closing():
         return True
     poll = select.poll()
@@ -66,13 +66,13 @@ def is_gone(transport: asyncio.BaseTransport | None) -> bool:
 
 
 class RefusedConnections:
-    """The handler for an event loop that says once, not for every try, that no connection can be taken."""
+    """An event loop's handler that logs once, not for every try, that no connection can be accepted."""
 
     def __init__(self) -> None:
         self._last = 0.0
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Handle what asyncio reports."""
+        """Handle a report of asyncio."""
         if not context.get("message", "").startswith("socket.accept()"):
             loop.default_exception_handler(context)
             return

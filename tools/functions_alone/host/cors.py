@@ -1,4 +1,4 @@
-"""Which pages of other sites may call: those whose origins a setting lists, as with Core Tools and in Azure (CORS)."""
+"""CORS: the origins in a setting may call from their pages, as with Core Tools and in Azure."""
 
 from aiohttp import web
 
@@ -6,17 +6,17 @@ REQUESTED, ALLOWED = "Access-Control-Request-", "Access-Control-Allow-"
 
 
 def origins_in(text: str) -> frozenset[str]:
-    """Return the origins that are listed, with commas between them; `*` is none, and lets nobody in."""
+    """Return the origins in a text, separated by commas. `*` is not an origin, and allows nobody."""
     return frozenset(filter(None, map(str.strip, text.split(","))))
 
 
 def is_preflight(request: web.BaseRequest) -> bool:
-    """Tell whether a browser asks what a page may call, before the page does."""
+    """Return whether this is a browser's preflight, which asks what a page may call."""
     return request.method == "OPTIONS" and f"{REQUESTED}Method" in request.headers
 
 
 def permission(request: web.BaseRequest) -> web.Response:
-    """Allow what is asked for: what a call needs besides, such as a key, the call itself is asked for."""
+    """Allow what the preflight asks for. The call itself still needs its key."""
     granted = {
         f"{ALLOWED}Methods": f"{REQUESTED}Method",
         f"{ALLOWED}Headers": f"{REQUESTED}Headers",
@@ -30,7 +30,7 @@ def permission(request: web.BaseRequest) -> web.Response:
 
 
 def readable(answer: web.StreamResponse, request: web.BaseRequest) -> web.StreamResponse:
-    """Let the page read the answer; never with cookies."""
+    """Let the page read the answer, but never with cookies."""
     answer.headers[f"{ALLOWED}Origin"] = request.headers["Origin"]
     answer.headers.add("Vary", "Origin")
     return answer

@@ -15,7 +15,7 @@ _log = logging.getLogger("functions_alone.host.debugger")
 
 
 def listen_if_set(environ: Mapping[str, str]) -> None:
-    """Listen for a debugger if the setting names a port; raises `HostError`."""
+    """Listen for a debugger if the setting names a port. Raises `HostError` if that is impossible."""
     if not (text := environ.get(PORT, "")):
         return
     if not (text.isdecimal() and 1 <= int(text) <= 65535):

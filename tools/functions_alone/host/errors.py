@@ -1,4 +1,4 @@
-"""What can go wrong in the host itself, as opposed to in the app."""
+"""Errors of the host itself, as opposed to errors of the app."""
 
 from dataclasses import replace
 from typing import Self
@@ -10,13 +10,13 @@ class HostError(FaultsError):
     """The host cannot start, or cannot go on."""
 
     def within(self, place: str) -> Self:
-        """Return the same faults, located more closely."""
+        """Return the same faults with a more precise place."""
         located = (replace(fault, place=f"{place}, {fault.place}") for fault in self.faults)
         return type(self)(*located)
 
 
 class InvocationFailed(Exception):  # noqa: N818 - named like the event in Azure's own logs
-    """The function raised or ran out of time, or its process ended; it has been logged already."""
+    """The function raised or ran out of time, or its process ended. The failure is in the log already."""
 
 
 class LinkLostError(Exception):

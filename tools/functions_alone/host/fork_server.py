@@ -1,7 +1,7 @@
 """The process that forks the workers.
 
-It has the libraries loaded, so that a worker starts quickly, and neither threads nor connections nor an event loop,
-which would not survive a fork.
+It has the libraries loaded, so that a worker starts quickly. It has no threads, connections or event loop, because
+these would not survive a fork.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ OFTEN_USED = (
     "azure.identity.aio",
     "azure.storage.blob.aio",
 )
-"""Libraries besides the host's own that an app may need: loaded here, they are loaded once for all workers."""
+"""Libraries that an app may need besides the host's own. Loaded here, they are loaded once for all workers."""
 
 _NUMBER = struct.Struct("!i")
 _FORK = 0
 
 Work = Callable[[socket.socket], NoReturn]
-"""What a worker does with its end of the connection to the host."""
+"""The work of a worker, which gets its end of the connection to the host."""
 
 
 class ForkServer:
-    """The host's end of it."""
+    """The host's end of the connection to the fork server."""
 
     def __init__(self, pid: int, control: socket.socket) -> None:
         self._pid = pid
@@ -47,7 +47,7 @@ class ForkServer:
 
     @classmethod
     def start(cls, work: Work) -> Self:
-        """Fork it off; to be called before this process has an event loop or a thread."""
+        """Fork the server. Call this before the process has an event loop or a thread."""
         ours, its = socket.socketpair()
         pid = os.fork()
         if not pid:
@@ -58,7 +58,7 @@ class ForkServer:
         return cls(pid, ours)
 
     async def listen(self) -> None:
-        """Take the answers to what `fork` and `reap` ask; raises `HostError` when there will be no more."""
+        """Receive the answers for `fork` and `reap`. Raises `HostError` if the fork server ends."""
         loop = asyncio.get_running_loop()
         with contextlib.suppress(ConnectionError):  # this too means that it is gone
             while answer := await loop.sock_recv(self._control, _NUMBER.size):
@@ -71,9 +71,9 @@ class ForkServer:
         )
 
     async def fork(self) -> tuple[int, socket.socket]:
-        """Make a worker; returns its process id and our end of the connection to it.
+        """Make a worker. Return its process id and our end of the connection to it.
 
-        Raises `HostError` when there is no process or file descriptor to be had, which may pass.
+        Raises `HostError` if the machine has no process or file descriptor left, which may pass.
         """
         try:
             ours, its = socket.socketpair()
@@ -87,11 +87,14 @@ class ForkServer:
         return answer, ours
 
     async def reap(self, pid: int) -> str:
-        """Return how a worker ended that is gone or about to be; until then no other process gets its id."""
+        """Return how a worker ended, and wait for its end if necessary.
+
+        Until then no other process gets its id.
+        """
         return how_it_ended(await self._ask(pid))
 
     def close(self) -> None:
-        """Have all workers killed, and wait for the end of all."""
+        """Kill all workers, and wait until they have ended."""
         self._control.close()
         with contextlib.suppress(ChildProcessError):  # `listen` has seen its end
             os.waitpid(self._pid, 0)
@@ -109,7 +112,7 @@ def _no_worker(number: int | None) -> HostError:
 
 
 def _live(live: Callable[[], None]) -> NoReturn:
-    """In a child: do that, and nothing of what the parent would have done next."""
+    """Run the function in a child, and never return to the code of the parent."""
     try:
         live()
     except BaseException:  # noqa: BLE001 - nothing must get out of here
@@ -134,7 +137,7 @@ def _serve(control: socket.socket, work: Work) -> None:
 
 
 def _answer(control: socket.socket, work: Work, workers: set[int]) -> bool:
-    """Do what the host asks next; tells if there is a host."""
+    """Do what the host asks next. Return whether the host is still there."""
     request, fds, *_ = socket.recv_fds(control, _NUMBER.size, 1)
     if not request:
         return False
@@ -158,7 +161,7 @@ def _load(name: str) -> None:
 
 
 def _fork(control: socket.socket, fds: Sequence[int], work: Work) -> int:
-    """Return the id of the process that does the work at its end of a connection; below zero the error's number."""
+    """Return the process id of a new worker. A value below zero is the number of an error."""
     if not fds:
         return -errno.EMFILE  # none was free to receive the connection
     server = os.getpid()

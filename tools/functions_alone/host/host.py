@@ -1,4 +1,4 @@
-"""The host as a whole: which listeners there are, how they start and how they end."""
+"""The host as a whole: its listeners, and how they start and end."""
 
 import asyncio
 import logging
@@ -29,14 +29,14 @@ _log = logging.getLogger("functions_alone.host")
 
 
 class Listener(Protocol):
-    """Something that starts functions when messages come or time passes."""
+    """Starts functions when messages arrive or time passes."""
 
     def run(self, stopping: asyncio.Event) -> Coroutine[None, None, None]:
-        """Serve until `stopping`, then until what runs has ended."""
+        """Serve until `stopping` is set, and then until all running calls have ended."""
 
 
 class Host:
-    """Has the functions of one app run when messages come or time passes."""
+    """Runs the functions of one app when messages arrive or time passes."""
 
     def __init__(self, *, app_dir: Path, environ: Mapping[str, str]) -> None:
         self._settings = AppSettings(values=environ)
@@ -54,9 +54,10 @@ class Host:
         self.functions: Sequence[AppFunction] = ()
 
     async def load(self, fork_server: ForkServer, group: asyncio.TaskGroup) -> None:
-        """Let worker processes load the app, and see what it has; raises `HostError`.
+        """Make worker processes load the app, and read its functions. Raises `HostError` if that fails.
 
-        What keeps them runs in the task group, as do the triggers later: a fault in either ends the group.
+        The tasks that keep the workers run in the task group, and later the triggers too. A fault in any of them ends
+        the group.
         """
         self.functions = await self._invoker.start(fork_server, group)
         self._http = self._http_listener()
@@ -66,7 +67,7 @@ class Host:
         }
 
     async def start(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
-        """Begin to serve; HTTP is ready on return, the others connect when they can."""
+        """Begin to serve. HTTP is ready on return. The other listeners connect when they can."""
         if self._own.shortened:
             _log.info("shorter than in Azure: %s", "; ".join(self._own.shortened))
         await self._http.start(listening)
@@ -75,7 +76,7 @@ class Host:
             self._tasks.append(group.create_task(serving))
 
     async def stop(self) -> None:
-        """Take nothing new, let what runs end within the grace time, then cut the rest off."""
+        """Take nothing new, wait for running calls within the grace time, then cut the rest off."""
         self._stopping.set()
         ending = [asyncio.create_task(self._http.stop()), *self._tasks]
         _, late = await asyncio.wait(ending, timeout=self._own.shutdown_seconds)
@@ -107,7 +108,10 @@ class Host:
 def make_listener(
     function: AppFunction, config: HostJson, own: HostSettings, invoker: Invoker
 ) -> Listener | None:
-    """Return what serves a function's trigger; None for HTTP, which has one listener for all."""
+    """Return the listener for a function's trigger.
+
+    None for HTTP, where all functions share one listener.
+    """
     call, options = invoker.prepare(function), config.extensions
     match function.trigger:
         case StorageQueueTrigger() as trigger:

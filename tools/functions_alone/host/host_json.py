@@ -1,6 +1,6 @@
-"""The parts of host.json that this host obeys, or that Azure's checks; everything else in the file is ignored.
+"""The parts of host.json that this host obeys or that Azure's host checks.
 
-The ranges are those outside of which Azure's host does not start.
+Everything else in the file is ignored. Azure's host does not start with a value outside these ranges.
 """
 
 import json
@@ -25,7 +25,7 @@ from functions_alone.faults import LocalCode, StackFault
 from functions_alone.host.errors import HostError
 
 SHORTEST_LEASE_SECONDS = 15
-"""Blob Storage gives no shorter lease."""
+"""The shortest lease that Blob Storage gives."""
 
 _TIME_SPAN = re.compile(
     r"(?:([0-9]{1,6})\.)?([01]?[0-9]|2[0-3]):([0-5]?[0-9]):([0-5]?[0-9](?:\.[0-9]{1,7})?)"
@@ -33,9 +33,9 @@ _TIME_SPAN = re.compile(
 
 
 def seconds_of(text: object) -> float:
-    """Turn a .NET TimeSpan `[d.]hh:mm:ss[.fff]` into seconds; raises ValueError.
+    """Convert a .NET TimeSpan `[d.]hh:mm:ss[.fff]` to seconds. Raises ValueError for any other text.
 
-    .NET reads more forms, some of them otherwise than they look: `24:00:00` is 24 days.
+    .NET reads more forms, some of them with a surprising result: `24:00:00` is 24 days.
     """
     match = _TIME_SPAN.fullmatch(str(text))
     if match is None:
@@ -50,7 +50,7 @@ def _timeout_of(text: object) -> float | None:
 
 TimeSpan = Annotated[float, BeforeValidator(seconds_of)]
 Timeout = Annotated[Annotated[float, Field(ge=1)] | None, BeforeValidator(_timeout_of)]
-"""Seconds; None for no limit."""
+"""Seconds, or None for no limit."""
 AnyCase = BeforeValidator(lambda word: str(word).lower())
 
 
@@ -59,13 +59,13 @@ class _Section(BaseModel):
 
 
 class HttpOptions(_Section):
-    """`extensions.http`."""
+    """The section `extensions.http`."""
 
     route_prefix: str = "api"
 
 
 class QueueOptions(_Section):
-    """`extensions.queues`; times in seconds, defaults those of extension bundle 4."""
+    """The section `extensions.queues`: times in seconds, with the defaults of extension bundle 4."""
 
     batch_size: int = Field(default=16, ge=1, le=32)
     new_batch_threshold: int | None = Field(default=None, ge=0)
@@ -76,14 +76,14 @@ class QueueOptions(_Section):
 
     @property
     def threshold(self) -> int:
-        """Number of running calls at which more messages are fetched."""
+        """The number of running calls at which more messages are fetched."""
         return (
             self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
         )
 
 
 class ClientRetryOptions(_Section):
-    """`extensions.serviceBus.clientRetryOptions`, which this host does not obey; times in seconds."""
+    """The section `extensions.serviceBus.clientRetryOptions`, in seconds. This host does not obey it."""
 
     mode: Annotated[Literal["fixed", "exponential"], AnyCase] = "exponential"
     max_retries: int = Field(default=3, ge=0, le=100)
@@ -93,7 +93,7 @@ class ClientRetryOptions(_Section):
 
 
 class ServiceBusOptions(_Section):
-    """`extensions.serviceBus`; times in seconds."""
+    """The section `extensions.serviceBus`, with times in seconds."""
 
     prefetch_count: int = Field(default=0, ge=0)
     max_concurrent_calls: int = Field(default=16, ge=1)
@@ -112,7 +112,7 @@ class ServiceBusOptions(_Section):
 
 
 class Extensions(_Section):
-    """`extensions`."""
+    """The section `extensions`."""
 
     http: HttpOptions = HttpOptions()
     queues: QueueOptions = QueueOptions()
@@ -120,17 +120,17 @@ class Extensions(_Section):
 
 
 class SingletonOptions(_Section):
-    """`singleton`; times in seconds."""
+    """The section `singleton`, with times in seconds."""
 
     listener_lock_period: TimeSpan = Field(default=60.0, ge=SHORTEST_LEASE_SECONDS, le=60)
-    """How long a timer's lock lasts unless it is renewed."""
+    """The time after which a timer's lock expires if it is not renewed."""
     listener_lock_recovery_polling_interval: TimeSpan = Field(
         default=60.0, ge=SHORTEST_LEASE_SECONDS
     )
 
 
 class HostJson(_Section):
-    """The whole file."""
+    """The whole host.json."""
 
     version: Literal["2.0"]
     function_timeout: Timeout = 1800.0
@@ -140,13 +140,14 @@ class HostJson(_Section):
 
 HOST_JSON = "LOCAL_HOST_JSON"
 OVERRIDE = "AzureFunctionsJobHost__"
-"""Settings that begin so replace values of the file, as in Azure: what follows is the path, joined by `__`."""
+"""Prefix of settings that replace values of the file, as in Azure. The path follows, joined by `__`."""
 
 
 def read_host_json(folder: Path, settings: Mapping[str, str]) -> HostJson:
-    """Read `host.json`, and what app settings replace of it; raises `HostError` when it is absent or wrong.
+    """Read `host.json`, with the values that app settings replace.
 
-    If the folder of the app has none, it is the file at the path in the setting `LOCAL_HOST_JSON`.
+    If the app's folder has no such file, the setting `LOCAL_HOST_JSON` holds its path. Raises `HostError` if the file
+    is absent or wrong.
     """
     path = folder / "host.json"
     if not path.exists() and HOST_JSON in settings:

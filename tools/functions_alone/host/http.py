@@ -1,4 +1,4 @@
-"""The HTTP trigger: routes, keys, and the way from aiohttp's requests to Azure's and back."""
+"""The HTTP trigger: routes, keys, and the conversion between aiohttp's requests and Azure's."""
 
 import hmac
 import logging
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_REQUEST_LINE_BYTES = 8192
 _LONGEST_READ_LINE_BYTES = 8 * MAX_REQUEST_LINE_BYTES
-"""What is longer still is refused by aiohttp itself, with 400."""
+"""The longest request line that is read. aiohttp itself refuses a longer one with 400."""
 
 MAX_HEADERS_BYTES = 32 * 1024
 MAX_HEADERS = 100
@@ -56,12 +56,12 @@ class Endpoint:
     call: "FunctionCall"
 
     def takes(self, method: str) -> bool:
-        """Tell whether a method is served; HEAD and OPTIONS only if the function names them."""
+        """Return whether the route serves a method. HEAD and OPTIONS count only if the function names them."""
         return not self.trigger.methods or method in self.trigger.methods
 
 
 class HttpListener:
-    """Serves the routes of some functions on one socket."""
+    """Serves the routes of several functions on one socket."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class HttpListener:
         await web.SockSite(self._runner, listening).start()
 
     async def stop(self) -> None:
-        """Accept nothing more and wait for the requests in flight."""
+        """Stop accepting requests, and wait for those in flight."""
         await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -152,7 +152,10 @@ class HttpListener:
             return web.Response(status=500)
 
     def _answer_for_the_host(self, path: str, request: web.BaseRequest) -> web.Response:
-        """Answer on a page of the host's own: but for one they want the master key, which nobody has here."""
+        """Answer for one of the host's own pages.
+
+        All but the ping need the master key, which nobody has here.
+        """
         if path == "/admin/host/ping":
             return _empty(200)
         if self._has_key(request):
@@ -172,7 +175,7 @@ class HttpListener:
         )
 
     def _may_call(self, trigger: HttpTrigger, request: web.BaseRequest) -> bool:
-        """Tell whether the functions' key opens it; nothing opens what needs the master key."""
+        """Return whether the caller may use the route. Nobody may use a route that needs the master key."""
         return trigger.level == ANONYMOUS or (trigger.level == FUNCTION and self._has_key(request))
 
     def _has_key(self, request: web.BaseRequest) -> bool:
@@ -197,14 +200,20 @@ def _request(
     writer: Any,
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
-    """Make aiohttp's request without its limit of 1 MB: what is announced has been compared with Azure's."""
+    """Make aiohttp's request without its limit of 1 MB.
+
+    The announced length has already been compared with Azure's limit.
+    """
     return web.BaseRequest(
         message, payload, protocol, writer, task, task.get_loop(), client_max_size=0
     )
 
 
 def _refusal(request: web.BaseRequest, origins: Collection[str]) -> int:
-    """Return the status with which Azure refuses what is no request to it, or this host a foreign page, else 0."""
+    """Return the status with which a request is refused, or 0.
+
+    Azure refuses malformed requests, and this host refuses pages of other sites.
+    """
     if len(f"{request.method} {request.raw_path} HTTP/1.1\r\n") > MAX_REQUEST_LINE_BYTES:
         return 414
     if itself.is_from_elsewhere(request, origins):
@@ -216,7 +225,7 @@ def _refusal(request: web.BaseRequest, origins: Collection[str]) -> int:
 
 
 def _last(status: int) -> web.Response:
-    """Answer, and take no more from this connection."""
+    """Answer with a status, and close the connection afterwards."""
     response = _empty(status)
     response.force_close()
     return response
@@ -243,14 +252,14 @@ def _datum(request: web.BaseRequest, parameters: Mapping[str, str], body: bytes)
 
 
 def _url(request: web.BaseRequest) -> str:
-    """Return the address with its path decoded and encoded anew: `%252F` becomes `%2F`, as in Azure."""
+    """Return the address with its path decoded and encoded again. As in Azure, `%252F` becomes `%2F`."""
     query = request.rel_url.raw_query_string
     path = encoded_anew(_path(request))
     return f"{request.scheme}://{request.host}{path}{'?' if query else ''}{query}"
 
 
 def _path(request: web.BaseRequest) -> str:
-    """Return the decoded path. A `#` belongs to it, as in Azure: a client does not send what follows one."""
+    """Return the decoded path. As in Azure, a `#` is part of it, because clients do not send a fragment."""
     sent = request.raw_path.partition("?")[0]
     # A target may be a whole address; the path of that has no `#`.
     raw = sent if sent.startswith("/") else request.rel_url.raw_path
@@ -258,12 +267,12 @@ def _path(request: web.BaseRequest) -> str:
 
 
 def _joined(pairs: MultiMapping[str]) -> dict[str, Datum]:
-    """Several values of one name become one, separated by commas, as in Azure."""
+    """Join the values of one name into one, separated by commas, as in Azure."""
     return {name: Datum(",".join(pairs.getall(name)), "string") for name in pairs}
 
 
 def _query(text: str) -> dict[str, Datum]:
-    """Empty values do not reach a function in Python."""
+    """Return the query parameters. Empty values do not reach a function in Python."""
     pairs = [pair.replace("+", " ").partition("=") for pair in text.split("&") if pair]
     given = _joined(
         MultiDict((percent_decoded(name), percent_decoded(value)) for name, _, value in pairs)

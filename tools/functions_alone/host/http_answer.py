@@ -1,4 +1,4 @@
-"""What an HTTP function's return value becomes on its way from the worker to the host."""
+"""Conversion of an HTTP function's return value, on its way from the worker to the host."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ _HOSTS_OWN = frozenset({"content-length", "transfer-encoding", "connection"})
 
 
 class HttpAnswer(NamedTuple):
-    """Status, headers and body as they are sent."""
+    """The status, headers and body that are sent."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -17,7 +17,10 @@ class HttpAnswer(NamedTuple):
 
 
 def http_answer(result: object) -> HttpAnswer:
-    """Convert what a function returned; raises TypeError for what Azure cannot convert either, such as None."""
+    """Convert a function's return value.
+
+    Raises TypeError for a value that Azure cannot convert either, such as None.
+    """
     if isinstance(result, func.HttpResponse):
         return HttpAnswer(int(result.status_code), _headers(result), result.get_body() or b"")
     if isinstance(result, str):

@@ -1,4 +1,4 @@
-"""From decorated functions to typed records: what is to be called, and what starts it."""
+"""Conversion of decorated functions into typed records: the function and its trigger."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -12,12 +12,12 @@ from functions_alone.host.errors import HostError
 from functions_alone.host.settings import AppSettings
 
 ANONYMOUS, FUNCTION = "ANONYMOUS", "FUNCTION"
-"""Levels of HTTP triggers: what needs no key, and what needs that of a function. Others need the master key."""
+"""Levels of HTTP triggers: without a key, and with a function's key. All others need the master key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpTrigger:
-    """A route; no methods means all of them."""
+    """A route. If it has no methods, it takes all of them."""
 
     route: str
     methods: frozenset[str]
@@ -26,7 +26,7 @@ class HttpTrigger:
 
 @dataclass(frozen=True, kw_only=True)
 class StorageQueueTrigger:
-    """A Storage Queue, with the connection string of its account; `binary` hands messages over as bytes."""
+    """A Storage Queue and the connection string of its account. `binary` passes messages as bytes."""
 
     queue: str
     connection: str
@@ -35,7 +35,7 @@ class StorageQueueTrigger:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceBusTrigger:
-    """A Service Bus queue; `many` calls the function with a list, `binary` hands messages over as bytes."""
+    """A Service Bus queue. `many` passes a list of messages, `binary` passes messages as bytes."""
 
     queue: str
     connection: str
@@ -45,7 +45,7 @@ class ServiceBusTrigger:
 
 @dataclass(frozen=True, kw_only=True)
 class TimerTrigger:
-    """A schedule in UTC: NCRONTAB with seconds, or a time span; and where the lock is under which it fires."""
+    """A schedule in UTC, as NCRONTAB with seconds or as a time span, and the place of its lock."""
 
     schedule: str
     run_on_startup: bool
@@ -56,12 +56,12 @@ Trigger = HttpTrigger | StorageQueueTrigger | ServiceBusTrigger | TimerTrigger
 
 
 RETURNED = "$return"
-"""The name of an output that gets what the function returns."""
+"""The name of the output that gets the function's return value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """A queue to which a function sends; `type` is that of its binding, `queue` or `serviceBus`."""
+    """A queue to which a function sends. `type` is that of its binding: `queue` or `serviceBus`."""
 
     name: str
     type: str
@@ -80,7 +80,7 @@ class AppFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexedFunction(AppFunction):
-    """A function as the worker calls it; `decode` is Azure's converter from trigger data to the argument."""
+    """A function as the worker calls it. `decode` is Azure's converter from trigger data to the argument."""
 
     handler: Callable[..., Any]
     argument: str
@@ -89,7 +89,7 @@ class IndexedFunction(AppFunction):
 
 
 class Decorated(Protocol):
-    """What is used of `azure.functions`' own record of a function."""
+    """The methods of `azure.functions`' own record of a function that are used here."""
 
     def get_function_name(self) -> str | None: ...
     def get_user_function(self) -> Callable[..., Any]: ...
@@ -103,7 +103,10 @@ Binding = Mapping[str, Any]
 def index_functions(
     decorated: Iterable[Decorated], settings: AppSettings, only: frozenset[str] | None
 ) -> list[IndexedFunction]:
-    """Return the functions to run; raises `HostError` that names what this host lacks, function by function."""
+    """Return the functions to run.
+
+    Raises `HostError`, which names for each function the features that this host lacks.
+    """
     by_name = {str(function.get_function_name()): function for function in decorated}
     unknown = sorted((only or frozenset()) - by_name.keys())
     if unknown:
@@ -135,7 +138,7 @@ INSTEAD = {
     "topics": "have the subscription forward to a queue",
     "policies": "catch the error and retry in the function; a failed message is delivered again",
 }
-"""What does the same without what this host lacks; for all else there are Azure Functions Core Tools."""
+"""Replacements for features that this host lacks. For all others, use Azure Functions Core Tools."""
 
 
 def _lacks(name: str, kind: str, what: str) -> StackFault:

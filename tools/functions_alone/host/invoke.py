@@ -1,4 +1,4 @@
-"""Calls of functions, each in the worker process that is there for it."""
+"""Calls of functions, each in its worker process."""
 
 import asyncio
 import logging
@@ -16,17 +16,17 @@ from functions_alone.host.worker_process import WorkerProcess
 ALL = "all functions"
 HTTP = "the HTTP functions"
 REFUSED_SECONDS = 0.035
-"""What a delivery takes on Azure while there is no worker process: it uses up one of the message's tries."""
+"""The time of a delivery on Azure while there is no worker process. It uses up one of the message's tries."""
 
 _log = logging.getLogger("functions_alone.host.invoke")
 
 
 class Invoker:
-    """The worker processes of a host: one, or as in Flex Consumption one for HTTP and one for each other function.
+    """The worker processes of a host.
 
-    `timeout` in seconds is host.json's functionTimeout, None for no limit; `short_life_seconds` is that of
-    `WorkerProcess`; `in_base64` whether messages to Storage
-    Queues are encoded so.
+    There is one process, or as in Flex Consumption one for HTTP and one for each other function. `timeout` is
+    host.json's functionTimeout in seconds, or None for no limit. `short_life_seconds` is that of `WorkerProcess`.
+    `in_base64` says whether messages to Storage Queues are encoded.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Invoker:
     async def start(
         self, fork_server: ForkServer, group: asyncio.TaskGroup
     ) -> Sequence[AppFunction]:
-        """Start the processes; returns what functions the app has. Raises `HostError`.
+        """Start the processes, and return the functions of the app. Raises `HostError` if they cannot start.
 
-        They are replaced when they end; a fault in that ends the task group.
+        A process that ends is replaced. If that fails, the task group ends.
         """
         first = self._worker(fork_server)
         functions = await first.start()
@@ -70,12 +70,11 @@ class Invoker:
         )
 
     def stop(self) -> None:
-        """Do not replace the processes any more."""
+        """Stop replacing processes."""
         for keeper in self._keepers:
             keeper.cancel()
 
     def prepare(self, function: AppFunction) -> "FunctionCall":
-        """Return what calls a function."""
         worker = self._workers[self._purpose(function)]
         return FunctionCall(function=function, worker=worker, in_base64=self._in_base64)
 
@@ -96,7 +95,10 @@ class FunctionCall:
         self._in_base64 = in_base64
 
     async def __call__(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
-        """Return what the function returns, given its trigger's data; raises `InvocationFailed`, already logged."""
+        """Return the function's result for its trigger's data.
+
+        Raises `InvocationFailed`, which is already logged.
+        """
         name = self.function.name
         result, values = await self._worker.call(name, datum, metadata)
         if values:
@@ -112,13 +114,13 @@ class FunctionCall:
             raise InvocationFailed(self.function.name) from error
 
     async def possible(self) -> None:
-        """Wait until there is a process for it, which may have to be replaced first."""
+        """Wait until the function has a process, which may have to be replaced first."""
         await self._worker.ready()
 
     async def succeeds(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> bool:
-        """Tell whether the call returned; for triggers that have no use for what it returns.
+        """Return whether the call returned, for triggers that do not use its result.
 
-        As in Azure, it fails at once while there is no worker process.
+        As in Azure, the call fails at once while there is no worker process.
         """
         if self._worker.refuses():
             await asyncio.sleep(REFUSED_SECONDS)

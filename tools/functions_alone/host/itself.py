@@ -1,4 +1,4 @@
-"""What a host tells of itself, and how it is killed by a call. Azure has nothing like it."""
+"""Information about the hosts, and a call that kills one. Azure has nothing like it."""
 
 import json
 import os
@@ -11,17 +11,18 @@ from typing import Any
 from aiohttp import web
 
 HOSTS_FILE = "LOCAL_HOSTS_FILE"
-"""The setting that names the file in which the runner tells of its hosts."""
+"""The setting with the path of the file in which the runner lists its hosts."""
 
 PATH = "/local/host"
-"""GET tells which host answers, and all hosts of its runner.
+"""GET names the host that answers, and lists all hosts of its runner.
 
-DELETE kills the one with the process id `pid`, or else whichever got the call of several on one socket.
+DELETE kills the host with the process id `pid`. Without `pid` it kills the host that received the call, if several
+share a socket.
 """
 
 
 async def answer(request: web.BaseRequest) -> web.StreamResponse:
-    """Answer whoever has the functions' key."""
+    """Answer a caller that has the functions' key."""
     hosts = hosts_of_runner()
     pids = {str(host["pid"]): int(host["pid"]) for host in hosts if host["runs"]}
     chosen = pids.get(request.query["pid"]) if "pid" in request.query else os.getpid()
@@ -37,7 +38,7 @@ async def answer(request: web.BaseRequest) -> web.StreamResponse:
 
 
 def hosts_of_runner() -> Sequence[Mapping[str, Any]]:
-    """Return the hosts of the runner that started this one; none if no runner tells of them."""
+    """Return the hosts of the runner that started this host, or none if it was started without a runner."""
     file = os.environ.get(HOSTS_FILE)
     try:
         hosts: list[Mapping[str, Any]] = json.loads(Path(file).read_text()) if file else []
@@ -47,9 +48,10 @@ def hosts_of_runner() -> Sequence[Mapping[str, Any]]:
 
 
 def is_from_elsewhere(request: web.BaseRequest, origins: Collection[str]) -> bool:
-    """Tell whether another site's page asks (by its `Origin`), or one whose name was made to lead here (by `Host`).
+    """Return whether a page of another site sends the request.
 
-    Pages of these `origins` may ask.
+    It is recognized by its `Origin`, or by a `Host` name that was made to lead here. Pages of these `origins` may
+    send requests.
     """
     host = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
     origin = request.headers.get("Origin")

@@ -9,10 +9,10 @@ _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskN
 
 
 class HostFieldsFormatter(logging.Formatter):
-    """Appends what was passed as `extra` to the message.
+    """Appends the values passed as `extra` to the message.
 
-    No text, whoever wrote it, can make a line that looks like a record: all lines but the first are indented, and
-    what is not printable is escaped.
+    No text can produce a line that looks like a record, whoever wrote it: all lines but the first are indented, and
+    characters that are not printable are escaped.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -36,7 +36,7 @@ def _printable(line: str) -> str:
 
 
 def configure_logging(level: str = "INFO") -> None:
-    """Send everything from `level` upward to stderr."""
+    """Send all records from `level` upward to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(HostFieldsFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

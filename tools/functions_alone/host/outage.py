@@ -1,4 +1,4 @@
-"""One log line when a dependency goes away, one when it is back, and the pause between tries."""
+"""One log line when a dependency fails, one when it is back, and the pause between tries."""
 
 import asyncio
 import logging
@@ -12,13 +12,13 @@ _log = logging.getLogger("functions_alone.host")
 
 @dataclass(kw_only=True)
 class Outage:
-    """Knows whether one dependency (`what`, such as a queue) can be reached."""
+    """Records whether one dependency can be reached. `what` names it, for example a queue."""
 
     what: str
     _pause: float = 0.0
 
     def failed(self, error: BaseException) -> float:
-        """Note a failed try; returns the seconds to wait before the next."""
+        """Record a failed try. Return the seconds to wait before the next."""
         if not self._pause:
             _log.warning(
                 "%s is away, trying again until it is back: %s", self.what, in_a_few_words(error)
@@ -27,7 +27,7 @@ class Outage:
         return self._pause
 
     def recovered(self) -> None:
-        """Note a try that went well."""
+        """Record a successful try."""
         if self._pause:
             _log.warning("%s is back", self.what)
             self._pause = 0.0
@@ -39,7 +39,7 @@ def longer(pause: float) -> float:
 
 
 def in_a_few_words(error: BaseException) -> str:
-    """Return the first line of an error, cut to a readable length; of several errors, that of the first."""
+    """Return the first line of an error, shortened. Of several errors it takes the first."""
     if isinstance(error, BaseExceptionGroup):
         return in_a_few_words(error.exceptions[0])
     text = str(error).strip().splitlines()
@@ -47,7 +47,7 @@ def in_a_few_words(error: BaseException) -> str:
 
 
 async def pause(stopping: asyncio.Event, seconds: float) -> None:
-    """Wait, but no longer than until the host stops."""
+    """Wait, but not longer than until the host stops."""
     try:
         async with asyncio.timeout(seconds):
             await stopping.wait()

@@ -1,4 +1,4 @@
-"""Queue outputs: what a function has set goes to its queue when the function has returned, as in Azure."""
+"""Queue outputs: the values that a function sets are sent when it has returned, as in Azure."""
 
 import base64
 import json
@@ -15,26 +15,26 @@ from azure.storage.queue.aio import QueueClient
 from functions_alone.host.index import RETURNED, Output
 
 Produced = Mapping[str, Datum]
-"""What a function has for its outputs, by their names."""
+"""The values of a function's outputs, by the output's name."""
 
 
 class Out(func.Out[Any]):
-    """The parameter by which a function sets an output."""
+    """The parameter with which a function sets an output."""
 
     def __init__(self) -> None:
         self._value: Any = None
 
     def set(self, val: Any) -> None:
-        """Set what is sent when the function returns."""
+        """Set the value that is sent when the function returns."""
         self._value = val
 
     def get(self) -> Any:
-        """Return what was set; None if nothing was."""
+        """Return the value that was set, or None."""
         return self._value
 
 
 def produced(outputs: Sequence[Output], given: Mapping[str, Out], result: object) -> Produced:
-    """Return what is to be sent; an output for which a function has nothing sends nothing."""
+    """Return the values to send. An output without a value sends nothing."""
     values = {
         output: result if output.name == RETURNED else given[output.name].get()
         for output in outputs
@@ -48,7 +48,10 @@ def produced(outputs: Sequence[Output], given: Mapping[str, Out], result: object
 
 
 async def send(outputs: Sequence[Output], values: Produced, *, in_base64: bool) -> None:
-    """Send everything; raises the SDKs' errors. A Storage Queue that is not there is made."""
+    """Send everything. Raises the SDKs' errors.
+
+    A Storage Queue that does not exist is made.
+    """
     for output in outputs:
         if output.name not in values:
             continue
@@ -60,7 +63,7 @@ async def send(outputs: Sequence[Output], values: Produced, *, in_base64: bool) 
 
 
 def _messages(datum: Datum) -> Sequence[bytes]:
-    """Several messages come as a JSON array."""
+    """Return the messages of an output. Several messages come as a JSON array."""
     if datum.type != "json":
         return [datum.value if isinstance(datum.value, bytes) else str(datum.value).encode()]
     content = json.loads(datum.value)

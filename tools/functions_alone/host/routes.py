@@ -1,4 +1,4 @@
-"""From a path to the function that serves it, by the rules of ASP.NET routes that Azure uses."""
+"""Finds the function for a path, by the rules of ASP.NET routes that Azure uses."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,10 @@ _ENCODED = re.compile(
 
 
 def percent_decoded(text: str, *, but: str = "") -> str:
-    """Decode what is UTF-8; anything else, and what stands for a character of `but`, stays as it is."""
+    """Decode the UTF-8 in a text.
+
+    Other bytes, and characters in `but`, stay encoded.
+    """
 
     def decoded(found: re.Match[str]) -> str:
         try:
@@ -31,7 +34,7 @@ def percent_decoded(text: str, *, but: str = "") -> str:
 
 
 def without_dots(path: str) -> str:
-    """Follow the parts `.` and `..` of a decoded path, as Azure does before it looks for a route."""
+    """Resolve the parts `.` and `..` of a decoded path, as Azure does before it looks for a route."""
     if "/." not in path:
         return path
     kept: list[str] = []
@@ -50,12 +53,15 @@ _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 def encoded_anew(path: str) -> str:
-    """Encode a decoded path; what looks encoded in it stays as it is."""
+    """Encode a decoded path. Parts of it that look encoded stay as they are."""
     return _BARE_PERCENT.sub("%25", quote(path, safe=_UNCODED))
 
 
 def order_of_name(function: str) -> str:
-    """Return the key by which Azure sorts functions; of several routes that fit, the first one's function answers."""
+    """Return the key by which Azure sorts functions.
+
+    If several routes match, the first function in this order answers.
+    """
     # .NET's OrdinalIgnoreCase compares upper case, so an underscore comes behind every digit and letter.
     return function.upper()
 
@@ -89,7 +95,7 @@ class RouteTemplate:
     constraints: Mapping[str, tuple[Constraint, ...]]
 
     def match(self, path: str) -> Mapping[str, str] | None:
-        """Return the parameters in a decoded path, or None; those that are left out, or are empty, are not there."""
+        """Return the parameters in a decoded path, or None. Empty or omitted parameters are left out."""
         found = self.pattern.fullmatch(path)
         if found is None:
             return None
@@ -101,7 +107,7 @@ class RouteTemplate:
 
 
 def compile_route(prefix: str, template: str) -> RouteTemplate:
-    """Compile `prefix/template`; raises `HostError` for what this host cannot match."""
+    """Compile `prefix/template`. Raises `HostError` for a template that this host cannot match."""
     parts = [part for part in f"{prefix}/{template}".split("/") if part]
     if parts and parts[0].lower() in ("admin", "runtime"):
         raise HostError(StackFault(LocalCode.ROUTE_RESERVED, f"route {template}"))

@@ -22,7 +22,10 @@ MOST_NAMES = 8
 def run(
     app_dir: Path, only: frozenset[str] | None, port: int, listen_fd: int | None, log_level: str
 ) -> None:
-    """Run the app until a signal ends it. Raises `HostError`, also when what the host cannot do without has ended."""
+    """Run the app until a signal ends it.
+
+    Raises `HostError`, also when a part ends that the host cannot do without.
+    """
     configure_logging(log_level)
     host = Host(app_dir=app_dir, environ=os.environ)
     fork_server = ForkServer.start(partial(worker.main, app_dir, only))
@@ -51,7 +54,7 @@ async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int 
 
 
 def _named(host: Host) -> str:
-    """Name the functions, or say how many they are if nobody would read so many names."""
+    """Return the names of the functions, or only their number if there are many."""
     names = [function.name for function in host.functions]
     return (
         f"functions: {', '.join(names)}" if len(names) <= MOST_NAMES else f"{len(names)} functions"
@@ -70,7 +73,7 @@ def _listen(port: int, listen_fd: int | None) -> socket.socket:
 
 
 def _stop_on_signal(stopping: asyncio.Event) -> None:
-    """Stop in order at the first signal, at once at the second."""
+    """Stop in order at the first signal, and at once at the second."""
 
     def stop(number: int) -> None:
         if stopping.is_set():

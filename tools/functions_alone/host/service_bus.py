@@ -1,4 +1,7 @@
-"""The Service Bus trigger: one call for each message or for each batch; return completes, an exception abandons."""
+"""The Service Bus trigger: one call for each message or each batch.
+
+A return completes the messages, an exception abandons them.
+"""
 
 import asyncio
 import logging
@@ -28,7 +31,7 @@ _log = logging.getLogger("functions_alone.host.service_bus")
 
 @dataclass(kw_only=True, eq=False)
 class RunningCall:
-    """A call under way, with the messages to settle when it ends. Times are monotonic seconds."""
+    """A running call, and the messages to settle when it ends. Times are monotonic seconds."""
 
     messages: Sequence[ServiceBusReceivedMessage]
     link: Link
@@ -38,7 +41,7 @@ class RunningCall:
 
 
 class ServiceBusListener:
-    """Feeds the messages of one queue to one function."""
+    """Passes the messages of one queue to one function."""
 
     def __init__(
         self, *, trigger: ServiceBusTrigger, call: FunctionCall, options: ServiceBusOptions
@@ -54,7 +57,7 @@ class ServiceBusListener:
         self._wait = SHORTEST_WAIT_SECONDS
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve the queue until the host stops and what runs has ended."""
+        """Serve the queue until the host stops and all running calls have ended."""
         while not stopping.is_set():
             try:
                 await self._serve(stopping)
@@ -98,13 +101,16 @@ class ServiceBusListener:
         _log.warning("queue %s: a message cannot be decoded and is abandoned: %s", queue, reason)
 
     def _capacity(self) -> int:
-        """Return how many messages could be handled now; a batch waits until the one before is settled, as in Azure."""
+        """Return how many messages could be handled now.
+
+        As in Azure, a batch waits until the batch before it is settled.
+        """
         if self._trigger.many:
             return 0 if self._running or self._ended else self._options.max_message_batch_size
         return self._options.max_concurrent_calls - len(self._running)
 
     async def _finish(self, link: Link) -> None:
-        """Settle what still runs; nothing is started any more."""
+        """Settle the calls that still run. No new calls are started."""
         await link.allow(0)
         while self._running or self._ended:
             await self._settle_ended(link)
@@ -127,7 +133,7 @@ class ServiceBusListener:
                 self._begin(link, link.take(self._options.max_message_batch_size))
 
     def _is_enough(self, count: int) -> bool:
-        """Tell whether a batch is large enough, or has waited long enough, to be handled."""
+        """Return whether a batch is large enough, or has waited long enough, to be handled."""
         now = time.monotonic()
         self._waiting_since = self._waiting_since or now
         waited = now - self._waiting_since
@@ -210,13 +216,13 @@ class ServiceBusListener:
 
 
 def _heed_cancellation() -> None:
-    """End this task if it was told to: the SDK may have swallowed it."""
+    """End this task if it was cancelled, because the SDK may have swallowed the cancellation."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
 
 
 def _half_lock(message: ServiceBusReceivedMessage) -> float:
-    """Return the seconds until half of what is left of a lock has passed."""
+    """Return half of the remaining time of a lock, in seconds."""
     until = message.locked_until_utc
     return max(0.1, (until.timestamp() - time.time()) / 2) if until else 10.0

@@ -1,4 +1,4 @@
-"""From the SDK's messages to the trigger data that Azure hands to a Python function."""
+"""Conversion of the SDK's messages into the trigger data that Azure passes to a Python function."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ _NUMBERS: Mapping[str, _Getter] = {
 def single(
     messages: Sequence[ServiceBusReceivedMessage], *, binary: bool
 ) -> tuple[Datum, Metadata]:
-    """Return body and metadata of the only message."""
+    """Return the body and the metadata of the only message."""
     [message] = messages
     metadata = {
         n: Datum(v, "string")
@@ -68,9 +68,9 @@ def single(
 
 
 def many(messages: Sequence[ServiceBusReceivedMessage], *, binary: bool) -> tuple[Datum, Metadata]:
-    """Return bodies and metadata of a batch: an array for each property.
+    """Return the bodies and the metadata of a batch: an array for each property.
 
-    Azure's host leaves empty texts out of their arrays, and so do we: those of later messages move up.
+    As in Azure's host, empty texts are left out of their arrays, so the texts of later messages move up.
     """
     metadata: dict[str, Datum] = {}
     for name, get in _TEXTS.items():
@@ -98,13 +98,16 @@ def _text(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """Make a property's value fit for JSON; what JSON lacks becomes its text."""
+    """Convert a property's value for JSON. A value that JSON lacks becomes its text."""
     text = _text(value)
     return text if isinstance(text, str | int | float | bool | None) else str(text)
 
 
 def _body(message: ServiceBusReceivedMessage) -> bytes:
-    """Return what a function can be given; raises `ValueError` for other bodies, as Azure's extension does."""
+    """Return the body for a function.
+
+    Raises `ValueError` for other kinds of bodies, as Azure's extension does.
+    """
     if message.body_type == AmqpMessageBodyType.DATA:
         return b"".join(message.body)
     if message.body_type == AmqpMessageBodyType.VALUE and isinstance(message.body, str | bytes):

@@ -12,39 +12,38 @@ from functions_alone.host.errors import HostError
 
 SHORT_LIFE = "LOCAL_SHORT_LIFE_SECONDS"
 SHORT_LIFE_SECONDS = 5.0
-"""A process that ends by itself before has its successor wait, so that the machine does more than start processes."""
+"""After a process with a shorter life the next one waits, so that the machine can do other work too."""
 
 _PLACEHOLDER = re.compile(r"%([^%]+)%")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppSettings:
-    """Looks settings up and remembers the missing ones, so that all can be named at once."""
+    """Looks up settings and records the missing ones, so that all can be reported at once."""
 
     values: Mapping[str, str]
     missing: dict[str, None] = field(default_factory=dict)
 
     def substitute(self, text: str) -> str:
-        """Replace each `%NAME%`; a missing one is noted and left as it stands."""
+        """Replace each `%NAME%`. A missing one is recorded and stays as it is."""
         return _PLACEHOLDER.sub(self._value_of, text)
 
     def connection(self, name: str) -> str:
-        """Return the connection string in setting `name` (or `AzureWebJobs<name>`)."""
+        """Return the connection string in the setting `name` or `AzureWebJobs<name>`."""
         found = self.values.get(name) or self.values.get(f"AzureWebJobs{name}")
         if not found:
             self.missing[name] = None
         return found or ""
 
     def is_disabled(self, function: str) -> bool:
-        """Tell whether `AzureWebJobs.<function>.Disabled` switches a function off."""
+        """Return whether `AzureWebJobs.<function>.Disabled` switches a function off."""
         return self.values.get(f"AzureWebJobs.{function}.Disabled", "").lower() in ("true", "1")
 
     def is_true(self, name: str) -> bool:
-        """Tell whether a switch is on."""
         return self.values.get(name, "").lower() == "true"
 
     def require_complete(self) -> None:
-        """Raise `HostError` with every setting found missing so far."""
+        """Raise `HostError` with every setting that was missing so far."""
         if self.missing:
             raise HostError(*(StackFault(LocalCode.SETTING_MISSING, name) for name in self.missing))
 
@@ -56,7 +55,7 @@ class AppSettings:
 
 
 IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600.0, "LOCAL_TIMER_LOCK_SECONDS": 60.0}
-"""Settings that may shorten a time, with the seconds that it takes in Azure, and here by default.
+"""Settings that may shorten a time, with the default, which is the time in Azure, in seconds.
 
 In both places host.json may set another time for a timer's lock.
 """
@@ -69,11 +68,11 @@ DEFAULT_SECONDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """Settings of this host alone; but for `host_id` and `origins` Azure has no counterpart. Times in seconds."""
+    """Settings of this host alone. Azure has only `host_id` and `origins`. Times are in seconds."""
 
     function_key: str
     origins: Collection[str]
-    """Of other sites' pages that may call."""
+    """The origins of other sites whose pages may call."""
     host_id: str
     queue_lock_seconds: int
     timer_lock_seconds: int
@@ -81,13 +80,13 @@ class HostSettings:
     short_life_seconds: float
     process_per_function: bool
     shortened: Sequence[str]
-    """What takes less time than in Azure, in words."""
+    """The times that are shorter than in Azure, in words."""
 
     @classmethod
     def read(cls, values: Mapping[str, str], *, timer_lock_seconds: float = 60.0) -> Self:
-        """Read them from the environment; raises `HostError` for a value that makes no sense.
+        """Read the settings from the environment. Raises `HostError` for a value that makes no sense.
 
-        `timer_lock_seconds` is what host.json says, which a setting may only shorten.
+        `timer_lock_seconds` is the value of host.json. A setting can only shorten it.
         """
         in_azure = IN_AZURE | {"LOCAL_TIMER_LOCK_SECONDS": timer_lock_seconds}
         given = {name: min(seconds_in(values, name), usual) for name, usual in in_azure.items()}
@@ -118,7 +117,7 @@ def _process_per_function(values: Mapping[str, str]) -> bool:
 
 
 def seconds_in(values: Mapping[str, str], name: str) -> float:
-    """Return a time among the host's settings, or its default; raises `HostError` if it is no finite number."""
+    """Return a time of the host's settings, or its default. Raises `HostError` if it is not finite."""
     text = values.get(name, DEFAULT_SECONDS[name])
     try:
         seconds = float(text)

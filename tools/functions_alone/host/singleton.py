@@ -1,4 +1,4 @@
-"""The lock under which a timer fires: as in Azure a lease on a blob, so that of all hosts only one fires it."""
+"""The lock for a timer: as in Azure a lease on a blob, so that only one of all hosts fires the timer."""
 
 import asyncio
 import logging
@@ -17,13 +17,13 @@ from functions_alone.host.settings import HostSettings
 
 CONTAINER = "azure-webjobs-hosts"
 TAKEN = (409, 412)
-"""What storage answers when the lease is another's: the first to who wants it, the second to who had it."""
+"""Storage's answers when another host has the lease: 409 to a new claim, 412 to a renewal."""
 
 _log = logging.getLogger("functions_alone.host.singleton")
 
 
 class Lease:
-    """A lease on a blob that is made when it is first needed."""
+    """A lease on a blob, which is made when it is first needed."""
 
     def __init__(self, container: ContainerClient, path: str, seconds: int) -> None:
         self._container = container
@@ -33,7 +33,7 @@ class Lease:
         self._lease = BlobLeaseClient(self._blob, lease_id=str(uuid4()))
 
     async def acquire(self) -> None:
-        """Get the lease, or renew it; raises `AzureError`."""
+        """Get or renew the lease. Raises `AzureError` if another host has it or the storage fails."""
         try:
             await self._lease.acquire(self._seconds)
         except ResourceNotFoundError:
@@ -41,7 +41,7 @@ class Lease:
             await self._lease.acquire(self._seconds)
 
     async def release(self) -> None:
-        """Give it up; raises `AzureError`."""
+        """Release the lease. Raises `AzureError` if that fails."""
         await self._lease.release()
 
     async def _make_blob(self) -> None:
@@ -52,9 +52,9 @@ class Lease:
 
 
 class ShortLease(Lease):
-    """For tests that kill hosts, a lease shorter than storage knows.
+    """A lease shorter than the storage allows, for tests that kill hosts.
 
-    The holder also touches the blob, and who finds it untouched for too long breaks the lease.
+    The holder also touches the blob. A host that finds it untouched for too long breaks the lease.
     """
 
     def __init__(self, container: ContainerClient, path: str, seconds: int) -> None:
@@ -77,14 +77,14 @@ class ShortLease(Lease):
 
 
 class SingletonListener(Protocol):
-    """What only one host may run."""
+    """A listener that only one host may run."""
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve until `stopping`, then until what runs has ended."""
+        """Serve until `stopping` is set, and then until all running calls have ended."""
 
 
 class Singleton:
-    """Runs the listener of a function while this host has its lock, and asks for it each `poll_seconds` otherwise."""
+    """Runs a function's listener while this host has its lock. Otherwise it asks each `poll_seconds`."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Singleton:
         self._lease: Lease
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Get the lock and serve, again whenever it was lost, until the host stops."""
+        """Get the lock and serve, again after each loss of the lock, until the host stops."""
         async with ContainerClient.from_connection_string(
             self._connection,
             CONTAINER,
@@ -129,7 +129,10 @@ class Singleton:
         return lease(container, self._path, self._seconds)
 
     async def _serve(self, stopping: asyncio.Event) -> None:
-        """Run the listener until the host stops or the lock is lost; it is held for as long as something runs."""
+        """Run the listener until the host stops or the lock is lost.
+
+        The lock is held for as long as a call runs.
+        """
         over = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             ends: list[asyncio.Task[object]] = [
@@ -145,7 +148,7 @@ class Singleton:
             await self._release()
 
     async def _keep(self) -> None:
-        """Renew the lock when half its time is over; returns when it is lost."""
+        """Renew the lock when half its time is over. Return when it is lost."""
         held = True
         while held:
             await asyncio.sleep(self._pause)
@@ -153,7 +156,7 @@ class Singleton:
         _log.warning("the lock of function %s is lost; another host may run it now", self._function)
 
     async def _has_lock(self) -> bool:
-        """Get the lock or renew it, and work out how long to pause before the next time."""
+        """Get or renew the lock, and set the pause before the next time."""
         requested_at = time.monotonic()
         try:
             await self._lease.acquire()

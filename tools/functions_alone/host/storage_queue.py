@@ -1,4 +1,4 @@
-"""The Storage Queue trigger: fetch, call, delete; after too many tries, the poison queue."""
+"""The Storage Queue trigger: fetch, call, delete. After too many tries a message is poison."""
 
 import asyncio
 import base64
@@ -24,7 +24,7 @@ from functions_alone.host.outage import Outage, in_a_few_words, pause
 FIRST_POLL_SECONDS = 0.1
 SETTLE_TRIES = 3
 LOOKS_PER_LOCK = 20
-"""How often in the time of a lock it is seen whether one has to be renewed."""
+"""How often in the time of a lock the host checks whether a lock must be renewed."""
 MISSING_QUEUE_SECONDS = 0.5
 
 _log = logging.getLogger("functions_alone.host.storage_queue")
@@ -32,7 +32,10 @@ _log = logging.getLogger("functions_alone.host.storage_queue")
 
 @dataclass(kw_only=True, eq=False)
 class LeasedMessage:
-    """A message that this host works on; `receipt` changes with each renewal of its lock, after so many seconds."""
+    """A message that this host works on. `receipt` changes with each renewal of its lock.
+
+    `renew_after` is the time between renewals, in seconds.
+    """
 
     message: QueueMessage
     receipt: str
@@ -42,7 +45,7 @@ class LeasedMessage:
 
 
 class StorageQueueListener:
-    """Feeds the messages of one queue to one function; `lock_seconds` is how long a message stays hidden."""
+    """Passes the messages of one queue to one function. A message stays hidden for `lock_seconds`."""
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class StorageQueueListener:
         self._poison: QueueClient
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve the queue until the host stops and what runs has ended."""
+        """Serve the queue until the host stops and all running calls have ended."""
         service = QueueServiceClient.from_connection_string(
             self._trigger.connection,
             retry_total=0,
@@ -91,7 +94,7 @@ class StorageQueueListener:
         await stopped
 
     async def _start_what_is_there(self) -> float:
-        """Fetch messages and begin their calls; returns the seconds to wait before the next fetch."""
+        """Fetch messages and begin their calls. Return the seconds to wait before the next fetch."""
         try:
             messages = await self._fetch()
         except ResourceNotFoundError as error:
@@ -151,7 +154,7 @@ class StorageQueueListener:
         await self._settle(held, self._verdict(held.message, succeeded=succeeded))
 
     async def _succeeds(self, message: QueueMessage) -> bool | None:
-        """Call the function; None means that the message must not be tried at all."""
+        """Return whether the call succeeds, or None if the message must not be tried at all."""
         if (message.dequeue_count or 0) > self._options.max_dequeue_count:
             return None
         try:
@@ -215,7 +218,10 @@ class StorageQueueListener:
             return  # another host was faster
 
     async def _keep_locks(self) -> None:
-        """Renew the locks of running messages at half their time; what failed is tried sooner, as in Azure."""
+        """Renew the locks of running messages at half their time.
+
+        As in Azure, a renewal that failed is tried again sooner.
+        """
         while True:
             await asyncio.sleep(self._lock_seconds / LOOKS_PER_LOCK)
             now = time.monotonic()
@@ -241,13 +247,13 @@ class StorageQueueListener:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Tell whether the message is gone or in other hands, which no renewal can change."""
+    """Return whether the message is gone or another host has it, which no renewal can change."""
     code = getattr(error, "error_code", None)
     return isinstance(error, ResourceNotFoundError) or code == StorageErrorCode.POP_RECEIPT_MISMATCH
 
 
 async def _leave_hidden(_: LeasedMessage) -> None:
-    """Let a message of a poison queue come again when its lock has run out; it has no poison queue, as in Azure."""
+    """Leave the message hidden until its lock expires. As in Azure, a poison queue has no poison queue."""
 
 
 Settlement = Callable[[LeasedMessage], Awaitable[None]]

@@ -1,4 +1,7 @@
-"""The timer trigger: one run at a time, and as in Azure the next time counts from the start of a run."""
+"""The timer trigger: one run at a time.
+
+As in Azure, the next time counts from the start of a run.
+"""
 
 import asyncio
 import json
@@ -23,7 +26,7 @@ NO_SCHEDULE_STATUS = Datum(
     json.dumps({"Schedule": {"AdjustForDST": True}, "ScheduleStatus": None, "IsPastDue": False}),
     "json",
 )
-"""To a function whose past times are not kept (`use_monitor=False`): nothing of them."""
+"""The status for a function whose past times are not kept (`use_monitor=False`)."""
 
 Schedule = Callable[[datetime], datetime]
 
@@ -48,15 +51,18 @@ _READ_ALIKE = re.compile(
     rf" +(?P<day_of_week>{_lists_of(*_DAYS)}) *",
     re.IGNORECASE | re.ASCII,
 )
-"""What CronSim may read as Azure's parser does. CronSim has a seventh day, so `1/2` would end on a Sunday."""
+"""Schedules that CronSim may read as Azure's parser does.
+
+CronSim has a seventh day, so `1/2` would end on a Sunday.
+"""
 _ENDLESS = re.compile(r"\b0?(\w+)-0?\1/", re.IGNORECASE | re.ASCII)
-"""A range of one value with a step, such as `1-1/2`: CronSim takes it for `1/2`, Azure for `1`."""
+"""A range of one value with a step, such as `1-1/2`. CronSim reads it as `1/2`, and Azure as `1`."""
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Return a function from a time to the next due time; raises `HostError`.
+    """Return a function from a time to the next due time.
 
-    It rejects a schedule that Azure's parser reads otherwise.
+    Raises `HostError` for a wrong schedule, and for one that Azure's parser reads in another way.
     """
     if ":" in text:
         return _every(text)
@@ -103,7 +109,10 @@ class TimerListener:
         self._run_on_startup = trigger.run_on_startup
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve the schedule until `stopping`; a run that missed its next time is followed by another at once."""
+        """Run the schedule until `stopping` is set.
+
+        If a run lasted beyond the next time, another run follows at once.
+        """
         now = datetime.now(UTC)
         due = now if self._run_on_startup else self._next_after(now)
         while await self._comes(due, stopping):
@@ -112,9 +121,9 @@ class TimerListener:
             due = self._next_after(began)
 
     async def _comes(self, due: datetime, stopping: asyncio.Event) -> bool:
-        """Wait until it is time; returns False if the host stops before.
+        """Wait until the time is due. Return False if the host stops first.
 
-        A clock that was set back makes it earlier: no schedule stands still for as long as the clock went back.
+        If the clock is set back, the time is due earlier. No schedule stands still because the clock was set back.
         """
         now = datetime.now(UTC)
         while not stopping.is_set() and now < due:

@@ -1,4 +1,7 @@
-"""What a host cannot do without: its end is the end of the host, which whoever started it starts again."""
+"""The tasks that a host cannot do without.
+
+If one ends, the host ends, and the process that started the host starts it again.
+"""
 
 import asyncio
 import logging
@@ -16,16 +19,16 @@ from functions_alone.host.outage import in_a_few_words
 _log = logging.getLogger("functions_alone.host")
 
 END_SECONDS = 2.0
-"""How long the rest may take to end when something vital has failed."""
+"""How long the other tasks may take to end after a vital one has failed."""
 
 Result = TypeVar("Result")
 
 
 class Vital(asyncio.TaskGroup):
-    """The tasks that a host cannot do without: when one fails, all end.
+    """The tasks that a host cannot do without: if one fails, all end.
 
-    A task that heeds no cancellation (the Service Bus SDK swallows one now and then) keeps no failed host alive: the
-    process ends then without it.
+    The Service Bus SDK sometimes swallows a cancellation. A task that ignores its cancellation does not keep a failed
+    host alive: the process ends without it.
     """
 
     def create_task(
@@ -52,7 +55,10 @@ def _end(error: BaseException) -> None:
 
 
 async def vital(what: str, work: Awaitable[None]) -> None:
-    """Do what goes on until the host stops; raises `HostError` if it fails, also by a `CancelledError` of its own."""
+    """Do work that lasts until the host stops.
+
+    Raises `HostError` if it fails, also through a `CancelledError` of its own.
+    """
     try:
         await work
     except (Exception, asyncio.CancelledError) as error:

@@ -1,4 +1,4 @@
-"""What happens in a worker process: it loads the app, and runs functions when the host says so."""
+"""The code of a worker process: it loads the app, and runs functions when the host asks for it."""
 
 import asyncio
 import contextvars
@@ -39,7 +39,7 @@ from functions_alone.host.outputs import Out, produced
 from functions_alone.host.settings import AppSettings
 
 LOADING = 0
-"""The number of the answer that has the functions, or the faults because of which there are none."""
+"""The number of the answer with the functions, or with the faults if the app could not be loaded."""
 ENTRY = "function_app.py"
 
 _log = logging.getLogger("functions_alone.host.worker")
@@ -47,7 +47,7 @@ _log = logging.getLogger("functions_alone.host.worker")
 
 @dataclass(kw_only=True)
 class Context:
-    """One invocation, and what a function gets that asks for a parameter named `context`."""
+    """One invocation. A function gets it if it has a parameter named `context`."""
 
     function_name: str
     invocation_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -62,7 +62,7 @@ _invocation: contextvars.ContextVar[Context] = contextvars.ContextVar("invocatio
 
 
 def main(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) -> NoReturn:
-    """Serve until the host is gone; nothing is tidied up at the end, as in Azure."""
+    """Serve until the host is gone. As in Azure, nothing is tidied up at the end."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # what is left at the end is lost
     for handler in logging.getLogger().handlers:
@@ -75,7 +75,7 @@ def main(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) 
 
 
 def _is_in_time(_: logging.LogRecord) -> bool:
-    """Tell whether a line comes before its invocation has ended: Azure drops those that come after."""
+    """Return whether a line comes before its invocation ends. Azure drops lines that come later."""
     invocation = _invocation.get(None)
     return invocation is None or invocation.running
 
@@ -109,7 +109,7 @@ def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple
 
 
 class Worker:
-    """Runs functions: async ones on the loop, the others in a thread. Failures are logged once, here."""
+    """Runs async functions on the event loop and others in a thread. Failures are logged once, here."""
 
     channel: ObjectChannel
 
@@ -137,7 +137,10 @@ class Worker:
         datum: Datum,
         metadata: Mapping[str, Datum] | None,
     ) -> None:
-        """Run a function and send what becomes of it; one that raises `CancelledError` gets no answer, as in Azure."""
+        """Run a function and send its result.
+
+        As in Azure, a function that raises `CancelledError` gets no answer.
+        """
         invocation = Context(function_name=function.name)
         _invocation.set(invocation)
         succeeded, result = False, None
@@ -175,7 +178,7 @@ class Worker:
 
 
 def import_app(app_dir: Path) -> ModuleType:
-    """Import `function_app.py` with its folder as working directory, as Azure does."""
+    """Import `function_app.py` with its folder as the working directory, as Azure does."""
     if not (app_dir / ENTRY).is_file():
         raise HostError(StackFault(LocalCode.APP_MISSING, str(app_dir)))
     os.chdir(app_dir)
@@ -193,7 +196,7 @@ def import_app(app_dir: Path) -> ModuleType:
 
 
 def find_app(module: ModuleType) -> FunctionRegister:
-    """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
+    """Return the module's only `FunctionApp`. Raises `HostError` if there is none or more than one."""
     found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
     if len(found) != 1:
         raise HostError(StackFault(LocalCode.APP_NOT_UNIQUE, ENTRY, {"count": len(found)}))

@@ -1,4 +1,7 @@
-"""A worker process as the host sees it: it is called, and replaced when it ends or a function in it overruns."""
+"""A worker process as the host sees it.
+
+It is replaced when it ends or when a function in it takes too long.
+"""
 
 import asyncio
 import contextlib
@@ -24,19 +27,19 @@ from functions_alone.host.outputs import Produced
 from functions_alone.host.worker import ENTRY, LOADING
 
 GRACE_SECONDS = 2.0
-"""Between the end of a function's time and that of its process, as in Azure."""
+"""The time between the time limit of a function and the end of its process, as in Azure."""
 
 START_SECONDS = 0.7
-"""What it takes to have another process on Azure; here a fork takes much less."""
+"""The time that Azure needs for another process. A fork here takes much less."""
 
 _log = logging.getLogger("functions_alone.host.worker_process")
 
 
 class WorkerProcess:
-    """The process for some functions: one after the other, as they end.
+    """The process for some functions, which is replaced when it ends.
 
-    `timeout` in seconds is that of a function, None for no limit. After a process that ended by itself within
-    `short_life_seconds` the next one waits.
+    `timeout` is the time limit of a function in seconds, or None for no limit. If a process ends by itself within
+    `short_life_seconds`, the next one waits.
     """
 
     def __init__(
@@ -50,11 +53,11 @@ class WorkerProcess:
         self._life: Life
 
     async def start(self) -> Sequence[AppFunction]:
-        """Start the first; returns what functions the app has. Raises `HostError`."""
+        """Start the first process, and return the functions of the app. Raises `HostError` if that fails."""
         return await self._begin()
 
     async def keep(self, purpose: str) -> None:
-        """Have another whenever one has ended; `purpose` says in the log which functions run there."""
+        """Start another process whenever one has ended. The log names the functions there by `purpose`."""
         pause = 0.0
         while True:
             _log.info("worker process %d runs %s", self._life.pid, purpose)
@@ -78,16 +81,17 @@ class WorkerProcess:
         await self._ready.wait()
 
     def refuses(self) -> bool:
-        """Tell whether there is no process for a call at the moment, and count the call."""
+        """Return whether there is no process for a call at the moment, and count the call."""
         self._refused += not self._ready.is_set()
         return not self._ready.is_set()
 
     async def call(
         self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None
     ) -> tuple[object, Produced]:
-        """Return what a function returned, and what it has for its outputs; raises `InvocationFailed`, also when the process ends meanwhile.
+        """Return the function's result, and the values of its outputs.
 
-        A function that runs for too long ends the process.
+        If the function takes too long, its process ends. Raises `InvocationFailed`, also if the process ends during
+        the call.
         """
         life = self._life
         try:
@@ -117,7 +121,7 @@ class WorkerProcess:
         return functions
 
     async def _end(self, life: "Life", why: str) -> str:
-        """End a process that has not loaded the app, and return how it ended."""
+        """End a process that has not loaded the app. Return how it ended."""
         life.kill(why)
         await life.ended.wait()
         return await self._fork_server.reap(life.pid)
@@ -162,7 +166,7 @@ class Life:
 
     @classmethod
     async def begin(cls, pid: int, connection: socket.socket, on_end: Callable[[], None]) -> Self:
-        """Listen to a process that was just forked; `on_end` is called when it is no use any more."""
+        """Listen to a process that was just forked. `on_end` is called when it can no longer be used."""
         life = cls(pid, on_end)
         life._calls[LOADING] = life.loaded
         life._channel = await ObjectChannel.over(connection, life._answered, life._gone)
@@ -181,20 +185,26 @@ class Life:
             self._calls.pop(number, None)
 
     def overrun(self, why: str) -> None:
-        """End the process for a function that overran: as in Azure other calls fail when their own time is up."""
+        """End the process because a function took too long.
+
+        As in Azure, other calls there fail when their own time is up.
+        """
         if not self.ended.is_set() and not self.why_killed:
             self.overran = True
         self.kill(why)
 
     def kill(self, why: str) -> None:
-        """End the process (SIGKILL), for the first reason that is given."""
+        """End the process with SIGKILL. The first reason counts."""
         if not self.ended.is_set() and not self.why_killed:
             self.why_killed = why
             self._on_end()
             self._end()
 
     def _end(self) -> None:
-        """Kill the process. If it has ended, its id is its own until it is reaped, or until the fork server ends."""
+        """Kill the process.
+
+        If it has ended, no other process has its id until it is reaped, or until the fork server ends.
+        """
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
