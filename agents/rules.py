@@ -128,9 +128,11 @@ def is_overdue(request: AgentRequest, now: datetime) -> bool:
 
 
 def deferred(request: AgentRequest, error: DeferredError, *, was_called: bool) -> DeferredReply:
-    """Return the reply to a request that the service will do later. It is sent again (AGT-11).
+    """Return the reply if the service does the work later (AGT-11).
 
-    `was_called` says whether earlier calls had no answer.
+    A scheduler repeats the request.
+
+    `was_called` says whether the agent called the service before and got no answer.
     """
     return DeferredReply(
         **_of(request),

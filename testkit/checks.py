@@ -54,7 +54,7 @@ class CheckResult:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedService:
-    """A service with the calls for its checks."""
+    """A service, and the calls that the checks make to it."""
 
     post: Post
     do: str

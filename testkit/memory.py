@@ -105,7 +105,10 @@ def _checked(record: Record) -> Record:
 
 
 class MemoryStateStore(OrderStore):
-    """A state store that holds records unchanged, for the explorer, which hashes whole worlds."""
+    """A state store that keeps the records themselves instead of rows.
+
+    The exploration needs them, because it computes hashes of whole worlds.
+    """
 
     table: MemoryTable
 

@@ -36,9 +36,9 @@ class Credential(Protocol):
     """The credential that the calls of a service present."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers to present.
+        """Return the headers that carry the credential in a call to a service.
 
-        Raises `GatewayError` or `AzureError` if there are none.
+        Raises `GatewayError` or `AzureError` if there is no credential.
         """
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:

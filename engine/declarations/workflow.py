@@ -57,7 +57,7 @@ def name_of(function: Callable[..., Any]) -> str:
 class StepDefaults:
     """The settings for steps that do not set their own values.
 
-    The default values are used where the settings are unknown.
+    Code that does not know the settings of a deployment uses the defaults of these fields.
     """
 
     timeout: timedelta = timedelta()

@@ -23,9 +23,9 @@ def retry_pause(
 ) -> timedelta:
     """Return the pause after this number of counted failures (SUP-3).
 
-    There is no pause after the first failure. Later, the pause is a part of `timeout`, which
-    doubles with each further failure up to `longest`. The id of the request selects the part,
-    between none and all of it.
+    There is no pause after the first failure. Later, the pause is a part (from 0 to 1) of a time
+    that begins with `timeout` and doubles with each further failure, up to `longest`. A checksum
+    of the id of the request is the part, so different requests get different pauses.
     """
     most = longest_retry_pause(failures, timeout=timeout, longest=longest)
     # Full jitter: requests that failed together come apart. One of them may end the agent's process

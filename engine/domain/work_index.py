@@ -260,10 +260,10 @@ def pauses(pending: IndexRow, now: datetime) -> bool:
 
 
 def was_announced(pending: IndexRow) -> bool:
-    """Return whether a wake-up named the order at its last change.
+    """Return whether a wake-up for the order was sent after its last change.
 
-    No wake-up names an order that waits for a chosen time or a pause, or that a scheduler handles
-    while one of its steps waits.
+    None is sent for an order that waits for a chosen time or for the end of a pause. None is sent
+    for an order in `Processing` either, because its scheduler handles it.
     """
     waits = pending.key.split("|")[3] == LATER or "NotBefore" in pending.data
     return not waits and pending.data["ProcessState"] == ProcessState.PENDING

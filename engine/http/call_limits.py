@@ -21,8 +21,8 @@ HOUSEHOLD = 64
 def caller_of(headers: Mapping[str, str], proxies: Sequence[Network]) -> str:
     """Return the caller's address.
 
-    Each proxy appends the address that called it, and Azure's front end is the last proxy. So the
-    last address is the caller's, unless it belongs to a trusted proxy.
+    Each proxy appends the address that called it to `X-Forwarded-For`, and Azure's front end is the
+    last proxy. Read from the end, the first address that is no trusted proxy is the caller's.
     """
     address = None
     for part in reversed(headers.get("X-Forwarded-For", "").split(",")):

@@ -33,7 +33,7 @@ class Names:
 
     @property
     def constant(self) -> str:
-        """The constant in its module, such as `CAR_RENTAL`."""
+        """The name of the constant that holds the business, such as `CAR_RENTAL`."""
         return self.package.upper()
 
     @property

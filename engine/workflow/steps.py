@@ -200,7 +200,7 @@ class Workflow:
     def after(self, step: Step) -> Sequence[Step]:
         """Return the steps directly before this one.
 
-        A step that already comes before another one of them is left out.
+        If one of these steps comes before another one of them, only the later step is returned.
         """
         direct = self._named_by(step)
         implied = self._before(direct)

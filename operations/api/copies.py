@@ -60,7 +60,7 @@ class RefusedLine(View):
 
 
 class RestoredLines(View):
-    """The outcome for the lines."""
+    """The outcome for the lines of a copy that one call restored."""
 
     restored: int
     """How many orders were written."""

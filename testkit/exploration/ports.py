@@ -181,7 +181,7 @@ class AgentHealths:
     """`AgentHealthLog` with begun requests, open circuits and silent agents."""
 
     async def publish(self, health: AgentHealth, before: AgentHealth | None = None) -> None:
-        """Record a silent agent."""
+        """Record the report of a supervisor that an agent is silent."""
         del before
         await PortCall("silence", (health,))
 

@@ -74,7 +74,7 @@ class CountedCallbackUrls(CallbackUrls):
 
 
 class ExploredApp(Engine):
-    """The engine for one handler. Its clock and ids come from the tape."""
+    """The engine for one handler. Its clock and ids come from the tape of the handler's run."""
 
     def __init__(self, deployed: Deployment, tape: Tape, slot: str) -> None:
         adapters = Adapters(

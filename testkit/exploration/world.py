@@ -275,7 +275,10 @@ class World:
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
     def remembering(self, slot: str, orders: tuple[OrderAggregate, ...]) -> "World":
-        """Return the world in which this process remembers these orders, or none after a crash."""
+        """Return a world in which this process remembers exactly these orders.
+
+        After a crash, the process remembers none.
+        """
         if not orders and slot not in self.memories:
             return self
         others = {name: kept for name, kept in self.memories.items() if name != slot}

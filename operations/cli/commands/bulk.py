@@ -39,7 +39,7 @@ LISTS = ("matching", "done", "stillWaiting", "refused", "changed")
 
 @click.group(help=text("cli.command.bulk"))
 def bulk() -> None:
-    """Act on many orders, first as a dry run."""
+    """Act on many orders, as a dry run unless --go is given."""
 
 
 def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
