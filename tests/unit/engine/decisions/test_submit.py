@@ -18,7 +18,12 @@ from tests.support.engine_records import HOUR, NOW, order
 from tests.support.engine_scheduling import definition
 
 PAYLOAD = MEASURED.payload
-DEFAULTS = StepDefaults(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(seconds=60))
+DEFAULTS = StepDefaults(
+    timeout=timedelta(seconds=5),
+    threshold=3,
+    cooldown=timedelta(seconds=60),
+    max_retry_pause=timedelta(seconds=70),
+)
 CONTENT = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
@@ -81,8 +86,9 @@ def test_a_step_with_a_condition_or_a_start_time_waits_for_its_evaluation():
 def test_a_step_has_the_settings_of_its_workflow_or_else_of_the_app():
     """SUP-3."""
     assert (rules().timeout, rules().threshold) == (DEFAULTS.timeout, 3)
-    own = rules(timeout=HOUR, threshold=7)
-    assert (own.timeout, own.threshold) == (HOUR, 7)
+    assert rules().max_retry_pause == DEFAULTS.max_retry_pause
+    own = rules(timeout=HOUR, threshold=7, max_retry_pause=HOUR)
+    assert (own.timeout, own.threshold, own.max_retry_pause) == (HOUR, 7, HOUR)
 
 
 def test_only_a_step_with_that_rule_cools_down():

@@ -15,6 +15,7 @@ from engine.domain.history import (
     read_events,
     to_data,
 )
+from engine.domain.statuses import Outcome
 from tests.support.engine_records import DECLINED, NOW
 
 EXPIRED = e.AttemptExpired(step="pay", attempt=1, agent="bank", threshold=2, fault="503 busy")
@@ -65,6 +66,11 @@ def test_an_action_that_has_no_name_of_its_own_gives_its_event_that_of_the_actio
     assert names_of_action("annotate") == ("annotate",)
     assert name_of(replace(HELD, action="annotate")) == "annotate"
     assert names_of_action(e.Action.SKIP) == ("skipped", "step-skipped")
+
+
+def test_the_end_of_an_order_has_the_name_of_its_outcome():
+    """The list of events and the log tell an order that failed from one that was undone."""
+    assert [name_of(e.OrderEnded(outcome=outcome)) for outcome in Outcome] == [*Outcome]
 
 
 @pytest.mark.parametrize(
