@@ -28,8 +28,8 @@ help:
 	@echo 'make soak     run the slow tests, with full sizes, long outages and many kills, in half an hour'
 	@echo '              (SLICE="kills pages" selects slices of tests/slices.py; NIGHTLY=1 runs'
 	@echo '              the largest sizes)'
-	@echo 'make check    check style, types, import rules and declared libraries, and that every finished'
-	@echo '              statement of the pattern has a test'
+	@echo 'make check    check style, types, import rules and declared libraries, and that every'
+	@echo '              rule of the pattern has a test'
 	@echo 'make types    run only the checks of types and import rules of make check'
 	@echo 'make declared compare the deployed files with the business (ARGS=--write updates them;'
 	@echo '              ARGS="--deploy claims.business:CLAIMS" deploys another business)'
@@ -47,7 +47,7 @@ help:
 	@echo 'make mutants  make small changes to the code, each of which a test has to notice'
 	@echo '              (ARGS="engine", "engine.domain" or "table" selects a part that takes minutes,'
 	@echo '              ARGS="SUP-5" selects fewer changes)'
-	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
+	@echo 'make pattern  list the rules of the pattern with the tests that prove them'
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
 	@echo 'make bench    run orders through the embedded stack, with one process and with one for each'
 	@echo '              function, and print one JSON line (ARGS="--orders 200 --shape one")'
@@ -87,7 +87,7 @@ check: $(VENV)/.installed-dev engine/pages/node_modules/.installed
 	@$(BIN)/deptry --no-ansi . tools infra/hooks tests/businesses --exclude '\.|.*node_modules/|.*/build/' \
 		--ignore DEP002,DEP004
 	@cd tools/functions_alone && ../../$(BIN)/deptry --no-ansi .
-	@echo '[check] a test for each statement of the pattern (half a minute)'
+	@echo '[check] a test for each rule of the pattern (half a minute)'
 	@$(BIN)/python -m tests.pattern --brief
 	@echo '[check] what follows from the declarations of each business'
 	@$(BIN)/python -m development.declared

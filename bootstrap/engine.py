@@ -353,5 +353,5 @@ class Engine:
         return Capacity(most=most, first=self.settings.circuit_orders, allowance=allowance)
 
     def _calls_in_flight(self, agent: AgentDefinition) -> int:
-        """Return how many concurrent calls the agent's service takes, from all instances."""
+        """Return how many concurrent calls the agent's service takes."""
         return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)

@@ -1,6 +1,6 @@
-"""`make pattern`: which statement of docs/pattern.md is proven by which tests, and checked by which laws.
+"""`make pattern`: which rule of docs/pattern.md is proven by which tests, and checked by which laws.
 
-Fails when a statement has no test, and when a documented failure mode (section 10) is not forced on the running system,
+Fails when a rule has no test, and when a documented failure mode (section 10) is not forced on the running system,
 or not in the exploration.
 """
 
@@ -63,7 +63,7 @@ def main(*, brief: bool) -> int:
     wrong = list(faults(known, collector.tests, laws()))
     print(
         *wrong,
-        f"{len(collector.tests.keys() & set(known))} of {len(known)} statements proven",
+        f"{len(collector.tests.keys() & set(known))} of {len(known)} rules proven",
         sep="\n",
     )
     return 1 if wrong else 0
@@ -113,8 +113,8 @@ def faults(
     failures = [statement for statement in known if statement.startswith("FLT-")]
     wrong = {
         "without a test": set(known) - tests.keys(),
-        "named by tests, but no statement": tests.keys() - set(known),
-        "named by laws, but no statement": laws.keys() - set(known),
+        "named by tests, but no rule": tests.keys() - set(known),
+        "named by laws, but no rule": laws.keys() - set(known),
     } | {
         f"failure modes without a test {where}": {
             statement

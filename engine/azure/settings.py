@@ -134,9 +134,9 @@ class Settings(ChannelSettings):
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, alias="CALLS_IN_FLIGHT"
     )
-    """How many concurrent calls each agent's service takes, from all instances together, as JSON.
+    """How many concurrent calls each agent's service takes, as JSON.
 
-    An agent that is not named has its declared number.
+    An agent that is not named has its declared number (`calls_in_flight`).
     """
     max_concurrent_calls: int = Field(100, alias="MAX_CONCURRENT_CALLS", ge=1)
     """How many concurrent calls of one agent a process makes, even if the service takes more."""

@@ -140,8 +140,8 @@ class AgentDefinition:
     optional: bool = False
     """Whether the app runs without the agent if the address setting is empty."""
     calls_in_flight: int = 100
-    """The number of concurrent calls that the service accepts from all instances together. A
-    setting can override it."""
+    """How many concurrent calls the service takes. A process makes at most this number, and all
+    processes together make at most about twice this number. A setting can override it."""
     refusals: tuple[int, ...] = ()
     """The statuses of a final refusal in addition to 422, for example 402 for a declined card."""
     provider: str | None = None

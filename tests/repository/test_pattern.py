@@ -46,8 +46,8 @@ def test_what_is_missing_or_claimed_wrongly_is_named():
     laws = {"SCH-98": ["finds_nothing, in every state"]}
     assert list(faults(["SCH-1", "FLT-2", "FLT-10"], tests, laws)) == [
         "without a test: SCH-1",
-        "named by tests, but no statement: SCH-99",
-        "named by laws, but no statement: SCH-98",
+        "named by tests, but no rule: SCH-99",
+        "named by laws, but no rule: SCH-98",
         "failure modes without a test on the running system: FLT-10",
         "failure modes without a test in the exploration: FLT-2",
     ]

@@ -128,8 +128,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     for row in rows:
         if not all(row):
             raise ValueError(f"nothing describes {row[0]}")
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |")
+        lines.append(f"| {' | '.join(_cell(text) for text in row)} |")
     return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    """Return the text in one line, because a second line would end the table."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 # Settings

@@ -137,7 +137,8 @@ def _states() -> str:
     lines = ["| state | `State` | optional behaviour | meaning |", "|---|---|---|---|"]
     for state, word in PATTERN_STATE.items():
         feature = FEATURE_OF_STATE.get(state, "")
-        lines.append(f"| `{state.__name__}` | `{word}` | {feature} | {inspect.getdoc(state)} |")
+        meaning = " ".join((inspect.getdoc(state) or "").split())
+        lines.append(f"| `{state.__name__}` | `{word}` | {feature} | {meaning} |")
     return "\n".join(lines)
 
 
