@@ -6,7 +6,6 @@ What `make run` starts is in memory, but in the soak.
 import json
 import os
 import re
-import signal
 import subprocess
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -85,7 +84,8 @@ class GuideReader:
 
     def end(self):
         if self._system:
-            self._system.send_signal(signal.SIGINT)
+            # A shell that starts `make test` in the background lets its children ignore SIGINT.
+            self._system.terminate()
             self._system.wait()
             self._system = None
 
