@@ -83,7 +83,7 @@ async def test_a_new_tab_has_the_key_and_where_it_is_forgotten_all_forget_it(vis
     await expect(first.locator("#sentence")).to_be_visible()
     second = await first.context.new_page()
     await second.goto("/console#/alerts")
-    await expect(second.get_by_role("heading", name="Alerts")).to_be_visible()
+    await expect(second.get_by_role("heading", name="Alerts", exact=True)).to_be_visible()
     await second.get_by_role("button", name=text("console.main.forget")).click()
     await expect(first.get_by_label("Operators' key")).to_be_visible()
     assert await first.evaluate("[sessionStorage.length, document.cookie]") == [0, ""]

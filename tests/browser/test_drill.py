@@ -62,10 +62,12 @@ async def fill(stack, client):
     await until(client, Undone=OUT_OF_STOCK, Error=HIT + CANCELLED)
     for order_id in ids["cancelled"]:
         await act(client, order_id, "cancel")
+    # Otherwise the undo of a cancelled order could meet the next fault.
+    await until(client, Undone=OUT_OF_STOCK + CANCELLED)
     await client.fault("none", service="inventory")
     await client.fault("hang")
     await submit(stack, *ids["hanging"], *ids["held"])
-    await until(client, Undone=OUT_OF_STOCK + CANCELLED, Processing=HANGING + HELD)
+    await until(client, Processing=HANGING + HELD)
     for order_id in ids["held"]:
         await act(client, order_id, "hold")
     queue = QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions")
