@@ -9,6 +9,8 @@ import inspect
 import pytest
 
 from development.business import named
+from engine.domain.causes import Cause, Code
+from engine.words.causes import words_of
 from tests.support.claiming import COSTLY, GRACE, PICTURES, GrownClaim
 from tests.support.client import QUICK
 from tests.support.stacks import running
@@ -90,7 +92,8 @@ async def past_the_payment_there_is_no_way_back(claim):
     await (await (await claim.fault("bank", "late", "pay", latencyMs=9000)).submit()).photographed()
     await claim.ends("Error", "failed")
     status, answer = await claim.ask("POST", "cancel", **GRACE)
-    assert (status, "past its point of no return: pay" in answer["detail"]) == (409, True)
+    why = words_of(Cause(Code.PIVOT_PASSED, {"steps": ["pay"]}))
+    assert (status, why in answer["detail"]) == (409, True)
     assert await claim.effects("assessor") == ["assess"]
 
 
