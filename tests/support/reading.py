@@ -88,7 +88,8 @@ ACTS = (
 
 def asks_only(command: str) -> bool:
     """Whether a reader may run the command again until it shows what is expected."""
-    asks = command.startswith(("curl", "operator")) and not set(ACTS).intersection(command.split())
+    program = command.removeprefix(".venv/bin/")
+    asks = program.startswith(("curl", "operator")) and not set(ACTS).intersection(command.split())
     return asks and "-X" not in command and " -d " not in command
 
 
