@@ -114,7 +114,7 @@ def not_attempted(
 
 
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
-"""The limits of the pause before a service is asked again about deferred work."""
+"""The limits of the pause before an agent calls the service again about deferred work."""
 
 
 def pause_after(error: DeferredError) -> timedelta:

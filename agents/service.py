@@ -206,7 +206,7 @@ class AgentService:
 
         A half-open probe that timed out is not retried: the circuit is open again, and the attempt
         times out. So an order ends even if its service hangs for all orders (AGT-8). A service that
-        has deferred the call is asked again after the pause that it names, or after the retry's
+        has deferred the call gets it again after the pause that it names, or after the retry's
         pause if that is longer, provided that time is left for a whole call (AGT-11).
         """
         back_off = wait_exponential_jitter(multiplier=0.1, max=10, jitter=0.1)

@@ -105,7 +105,7 @@ class RemoteService(Protocol):
         - `TransientError` if a retry may help, or `PermanentError` if no retry can help
         - `ThrottledError` if the service asks all callers to wait
         - `NotAttemptedError` if there was no call
-        - `DeferredError` if the service finishes later, and has to be asked again with the same key
+        - `DeferredError` if the service finishes later, and must be called again with the same key
         - `AnswersLaterError` if the service will answer at the callback URL of the request
         """
 

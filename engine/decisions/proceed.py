@@ -287,7 +287,7 @@ def _complete_by(order: OrderAggregate, step: Step, now: datetime) -> datetime:
 def _failed(step: Step, cause: Cause, now: datetime) -> Step:
     """Return a step that was not requested, with its failure.
 
-    An operator decides if the step may have been done at a service that cannot be asked.
+    An operator decides if the step may have been done at a service that no agent can call.
     """
     if isinstance(step.state, ConditionPending):
         step = condition_met(step)

@@ -56,7 +56,7 @@ def why_not_repaired(order: OrderAggregate, action: str) -> Cause | None:
 def resumed(order: OrderAggregate, now: datetime) -> OrderAggregate:
     """Let any scheduler claim the order, with a fresh count of failures (OPR-3).
 
-    External parties that were asked before are asked again, unless the order is undone. If the
+    External parties that had a request get it again, unless the order is undone. If the
     deadline has passed, the order continues without one (SCH-17).
     """
     again = () if order.is_undo else filter(is_awaited_again, order.steps)

@@ -150,7 +150,7 @@ def _failure(step: Step, cause: Cause) -> HistoryEvent:
 def _deferred(
     step: Step, reply: DeferredReply, scheduler: Scheduler, now: datetime
 ) -> tuple[Step, HistoryEvent]:
-    """Let the service be asked again after the pause that it requests (AGT-11).
+    """Let the agent call the service again after the pause that it requests (AGT-11).
 
     No failure is counted.
     """
@@ -170,7 +170,7 @@ def _not_attempted(
 ) -> tuple[Step, HistoryEvent]:
     """Let the step be requested again after the pause, without a failure (AGT-8, SCH-16)."""
     # An open circuit belongs to one instance. Its health row has the time for which it makes no
-    # calls, so other instances may be asked earlier.
+    # calls, so other instances may be called earlier.
     pause = timedelta(seconds=0 if reply.reason.is_circuit_open else reply.retry_after)
     waiting = verbs.not_attempted(step, now, retry_after=pause, unanswered=reply.in_doubt)
     cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.detail})

@@ -1,7 +1,7 @@
 """Restore an order from a copy into a store that has no row of it (OPR-11).
 
 Events after the copy are unknown. So each step that may have been tried, done or undone since is in
-doubt. Its service is asked again with the same key, or an operator decides (AGT-3, AGT-12).
+doubt. Its request is sent again with the same key, or an operator decides (AGT-3, AGT-12).
 """
 
 from collections.abc import Sequence

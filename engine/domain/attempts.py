@@ -29,7 +29,7 @@ class NotAttemptedReason(StrEnum):
     CIRCUIT_OPEN = "circuit-open"
     """The circuit of this agent instance is open, so it makes no calls for a while."""
     THROTTLED = "throttled"
-    """The service asked for a pause, so no instance of the agent makes calls for a while."""
+    """The service requested a pause, so no instance of the agent makes calls for a while."""
     BUSY = "busy"
     """The agent has too many calls in flight."""
     LATE = "late"

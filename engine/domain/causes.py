@@ -107,7 +107,7 @@ class Code(StrEnum):
     EVENT_AFTER_END = "event-after-end"
     """The order has ended."""
     EVENT_CLOSED = "event-closed"
-    """The step no longer accepts an event. The external party is not told why (ANS-6)."""
+    """The step accepts no more events. The external party does not get the reason (ANS-6)."""
 
     # An operator's action makes no sense.
     NOTHING_TO_HOLD = "nothing-to-hold"

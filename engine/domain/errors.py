@@ -219,7 +219,7 @@ class NotAttemptedError(AppError):
 
 
 class ThrottledError(AppError):
-    """The service asked all callers to wait. The call may have had its effect (UND-2)."""
+    """The service requested that all callers wait. The call may have had its effect (UND-2)."""
 
     def __init__(self, detail: str, retry_after: timedelta) -> None:
         super().__init__(detail)

@@ -342,7 +342,7 @@ class NotAttemptedReply(ReplyMessage):
 
 
 class DeferredReply(ReplyMessage):
-    """The service accepted the work and finishes it later. It is then asked again (AGT-11)."""
+    """The service accepted the work and finishes it later. Its agent calls again (AGT-11)."""
 
     outcome: Literal[ReplyOutcome.DEFERRED] = ReplyOutcome.DEFERRED
     retry_after: RetryAfter = 0.0

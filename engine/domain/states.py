@@ -99,7 +99,7 @@ class BackingOff(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Startable):
-    """The service accepted the work and finishes it later. It is then asked again (AGT-11)."""
+    """The service accepted the work and finishes it later. Its agent calls again (AGT-11)."""
 
     ask_again_at: AwareDatetime | None = None
     """The time of the next request, or None for as soon as an agent has capacity."""

@@ -144,10 +144,10 @@ def defer(
     answer_within: timedelta,
     unanswered: bool = False,
 ) -> Step:
-    """Record that the service accepted the work and is asked again after `retry_after` (AGT-11).
+    """Record that the service accepted the work (AGT-11).
 
-    The service has to finish within `answer_within` of its first acceptance. `unanswered` says
-    whether an earlier call of the attempt had no answer.
+    The agent calls again after `retry_after`. The service has to finish within `answer_within` of
+    its first acceptance. `unanswered` says whether an earlier call of the attempt had no answer.
     """
     answer_by = step.answer_by or now + answer_within
     doubt = replace(doubted(step.effect, unanswered=unanswered), answer_by=answer_by)

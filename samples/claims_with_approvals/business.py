@@ -131,7 +131,7 @@ class Post(Agent):
 
 assessor = DamageAssessment("assessor", refusal="not covered by the policy")
 bank = DeferredBanking("bank", refusal="account closed", answer_within=timedelta(hours=6))
-"""The bank answers 202 and pays later. It is asked again with the same key when it says."""
+"""The bank answers 202 and pays later. The agent calls again when the bank says."""
 post = Post("post")
 
 claims = Workflow("grown-claim", ClaimWithApprovals)

@@ -136,7 +136,7 @@ def test_the_claim_waits_for_the_fraud_check() -> None:
 
 
 def test_the_bank_pays_later() -> None:
-    """The bank accepts the payment and is asked again. The claim is paid once."""
+    """The bank accepts the payment, and the agent calls again. The claim is paid once."""
     environment = WorkflowTestEnvironment(GROWN)
     environment.accept("bank", "pay")
     order = photographed(environment, ROOF)

@@ -19,7 +19,7 @@ from testkit.exploration.driving import PortCall, Tape
 
 RETRY_AFTER = timedelta(seconds=2)
 ASK_AGAIN = timedelta(seconds=3)
-"""The pause before a service is asked again about a deferred call, unless it calls back."""
+"""The pause before an agent calls the service again about deferred work, unless it calls back."""
 
 
 class Store:

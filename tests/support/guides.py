@@ -120,7 +120,9 @@ def _statements(text: str) -> Iterator[tuple[int, int, str]]:
     for node in ast.parse(text).body:
         if isinstance(node, ast.Expr):
             continue  # a docstring
-        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+        first = min(
+            [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))]
+        )
         yield first - 1, node.end_lineno, _name(node)
 
 

@@ -54,7 +54,7 @@ class Served:
         app.register_functions(simulator_functions(self._simulator(), None))
         self._functions = []
         for function in sorted(
-            app.get_functions(), key=lambda each: order_of_name(each.get_function_name())
+            app.get_functions(), key=lambda function: order_of_name(function.get_function_name())
         ):
             trigger = function.get_trigger().get_dict_repr()
             self._functions.append(

@@ -110,7 +110,7 @@ async def until_signal(
 ) -> None:
     """Run until Ctrl-C, SIGTERM or a closed terminal, which also count during the start.
 
-    `ready` is called once the start is complete, and `stopping` before a stop that a signal asked for. Raises
+    `ready` is called once the start is complete, and `stopping` before a stop that a signal requested. Raises
     `StackError` if the whole cannot run.
     """
     stop = asyncio.Event()

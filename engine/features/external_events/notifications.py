@@ -16,7 +16,7 @@ NEWS = (EVENT_AWAITED, EVENT_REMINDED)
 """The events that are no alerts. Operators need not see them."""
 
 Request = StepStarted | StepActionTaken
-"""A history event by which an external party is asked."""
+"""A history event by which an external party gets a request."""
 
 
 def requests_in(after: OrderAggregate, entry: HistoryEntry) -> Iterator[tuple[Request, Step]]:

@@ -82,7 +82,7 @@ class Link:
         return int(self._messages.qsize())
 
     async def allow(self, count: int) -> None:
-        """Allow the broker to send `count` more messages. It is told only when that makes a difference."""
+        """Allow the broker to send `count` more messages. It gets a message only when that makes a difference."""
         link = self._handler._link  # noqa: SLF001 - see above
         credit = link.current_link_credit if link is not None else 0
         if link is not None and count != credit and (credit <= count // 2 or count == 0):
