@@ -1,12 +1,10 @@
 """The tutorial and the guides for one task each, followed to the letter.
 
-The soak follows each page that starts the system on the embedded stack. `make test` follows the other pages,
-and the smallest business in memory.
+A page that starts the system, or runs `make`, takes up to a minute: it is followed in the soak.
 """
 
 import json
 import os
-import re
 import subprocess
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -19,28 +17,21 @@ import pytest
 from functions_alone.ports import Ports
 from functions_alone.tests.support.waiting import eventually, until
 from tests.support.another_business import copy_of_tree
-from tests.support.guides import (
-    PAGES,
-    ROOT,
-    SMALLEST,
-    blocks,
-    needs_stack,
-    with_own_programs,
-    written,
-)
+from tests.support.guides import PAGES, ROOT, blocks, needs_stack, with_own_programs, written
 from tests.support.reading import Shell, answered, asks_only, commands
-from tests.support.served import SUBMIT
 
-ON_STACK = [page for page in PAGES if any(map(needs_stack, blocks(page)))]
-WITHOUT = [page for page in PAGES if page not in ON_STACK or page == SMALLEST]
+
+def followed(page):
+    """The page as an argument of the test; it is slow if it starts the system."""
+    slow = any(map(needs_stack, blocks(page)))
+    return pytest.param(page, id=page.stem, marks=[pytest.mark.soak] if slow else [])
 
 
 class GuideReader:
     """Follows a page in a copy of the repository."""
 
-    def __init__(self, root, shell, ports, on_stack):
-        self.root, self.shell = root, shell
-        self._ports, self._on_stack = ports, on_stack
+    def __init__(self, root, shell, ports):
+        self.root, self.shell, self._ports = root, shell, ports
         self._system = None
 
     async def follow(self, page):
@@ -69,17 +60,12 @@ class GuideReader:
     async def type(self, command, expected):
         if command == "make clean":
             self.end()
-        if re.match("make (?!submit)", command) and not self._on_stack:
-            return  # it may take minutes
         check = partial(answered, self.shell, command, expected)
         await (eventually(check) if asks_only(command) else check())
 
     def _start(self, variables):
-        own = ["development", "run"]
-        if not self._on_stack:
-            own = ["tests.support.served", variables["BUSINESS"], str(self._ports.http_port)]
         self._system = subprocess.Popen(
-            [".venv/bin/python", "-m", *own],
+            [".venv/bin/python", "-m", "development", "run"],
             cwd=self.root,
             env=environment(self.root, self._ports) | variables,
         )
@@ -109,19 +95,13 @@ def environment(root, ports):
     return kept | at | own
 
 
-MAKE = f'make() {{ curl -s http://127.0.0.1:7071{SUBMIT} -d "${{2#ORDER=}}"; }}'
-"""What stands for `make submit`, where no queue is."""
-
-
 @asynccontextmanager
-async def reading(folder, *, on_stack):
+async def reading(folder):
     """Somebody who has the repository, and a shell in it."""
     root, ports = copy_of_tree(folder / "tree"), Ports.free()
     with_own_programs(root)
     shell = await Shell.open(ports.http_port, cwd=root, env=environment(root, ports))
-    if not on_stack:
-        await shell.run(MAKE)
-    reader = GuideReader(root, shell, ports, on_stack)
+    reader = GuideReader(root, shell, ports)
     try:
         yield reader
     finally:
@@ -129,16 +109,8 @@ async def reading(folder, *, on_stack):
         await shell.close()
 
 
-@pytest.mark.parametrize("page", WITHOUT, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [followed(page) for page in PAGES])
 async def test_the_page_does_what_it_shows(tmp_path, page):
-    """Every file can be written and every command gives the output that stands there, but those of `make`."""
-    async with reading(tmp_path, on_stack=False) as reader:
-        await reader.follow(page)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("page", ON_STACK, ids=lambda page: page.stem)
-async def test_the_page_does_what_it_shows_on_the_embedded_stack(tmp_path, page):
-    """With the commands of `make`."""
-    async with reading(tmp_path, on_stack=True) as reader:
+    """Every file can be written, and every command gives the output that stands there."""
+    async with reading(tmp_path) as reader:
         await reader.follow(page)
