@@ -97,7 +97,7 @@ class FaultCode(StrEnum):
     KEY_IN_ANSWER = ("key-in-answer", ())
     ACTIVITY_NOT_A_FUNCTION = ("activity-not-a-function", ())
     ACTIVITY_PARAMETERS = ("activity-parameters", ("model",))
-    ACTIVITY_PARAMETER_TYPE = ("activity-parameter-type", ("given", "declared"))
+    ACTIVITY_PARAMETER_TYPE = ("activity-parameter-type", ("parameter", "given", "declared"))
     ACTIVITY_UNKNOWN_OPERATION = ("activity-unknown-operation", ("operation",))
     DUPLICATE_ACTIVITY = ("duplicate-activity", ("operation",))
 

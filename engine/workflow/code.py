@@ -93,11 +93,12 @@ class Activity:
         except (TypeError, ValueError):
             yield Fault(FaultCode.ACTIVITY_PARAMETERS, model=self.request.__name__)
             return
-        taken = signature.parameters[call].annotation, signature.parameters[ask].annotation
-        for given, wanted in zip((Call, self.request), taken, strict=True):
+        for name, given in ((call, Call), (ask, self.request)):
+            wanted = signature.parameters[name].annotation
             if not _is_one(given, wanted):
                 yield Fault(
                     FaultCode.ACTIVITY_PARAMETER_TYPE,
+                    parameter=name,
                     given=type_name(given),
                     declared=type_name(wanted),
                 )

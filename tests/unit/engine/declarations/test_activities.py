@@ -575,8 +575,10 @@ def of_authorise(code, **facts):
     return Fault(code, "test_activities.py:N: operation authorise", **facts)
 
 
-def parameter_type(given, declared):
-    return of_authorise(FaultCode.ACTIVITY_PARAMETER_TYPE, given=given, declared=declared)
+def parameter_type(parameter, given, declared):
+    return of_authorise(
+        FaultCode.ACTIVITY_PARAMETER_TYPE, parameter=parameter, given=given, declared=declared
+    )
 
 
 FAULTY = {
@@ -588,14 +590,20 @@ FAULTY = {
         lambda: with_functions(takes_more),
         of_authorise(FaultCode.ACTIVITY_PARAMETERS, model="Sum"),
     ),
-    "takes another model": (lambda: with_functions(takes_another), parameter_type("Sum", "Paid")),
-    "takes no call": (lambda: with_functions(takes_no_call), parameter_type("Call", "str")),
+    "takes another model": (
+        lambda: with_functions(takes_another),
+        parameter_type("ask", "Sum", "Paid"),
+    ),
+    "takes no call": (lambda: with_functions(takes_no_call), parameter_type("call", "Call", "str")),
     "returns another model": (
         lambda: with_functions(returns_another),
         of_authorise(FaultCode.RETURN_TYPE, expected="Paid", returned="Sum"),
     ),
-    "a call without a type": (lambda: with_functions(untyped), parameter_type("Call", None)),
-    "a model without a type": (lambda: with_functions(untyped), parameter_type("Sum", None)),
+    "a call without a type": (
+        lambda: with_functions(untyped),
+        parameter_type("call", "Call", None),
+    ),
+    "a model without a type": (lambda: with_functions(untyped), parameter_type("ask", "Sum", None)),
     "returns without a type": (
         lambda: with_functions(untyped),
         of_authorise(FaultCode.RETURN_TYPE, expected="Paid", returned=None),
