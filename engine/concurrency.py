@@ -71,11 +71,14 @@ async def settle_all(
                 raise WorkCancelledError("one of many") from error
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
-    return [
-        result
-        for result in results
-        if isinstance(result, Exception) or not isinstance(result, BaseException)
-    ]
+    return [_raised_unless_failure(result) for result in results]
+
+
+def _raised_unless_failure(result: T | BaseException) -> T | Exception:
+    if isinstance(result, BaseException) and not isinstance(result, Exception):
+        # Such as the time-out of a test: it ends everything, not only one piece of the work.
+        raise result
+    return result
 
 
 class GroupCommit(Generic[Item, Result]):

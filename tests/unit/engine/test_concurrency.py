@@ -48,6 +48,18 @@ async def test_what_is_cancelled_is_a_failure_of_itself_alone():
     assert work.done == [1, 2]
 
 
+async def test_what_ends_everything_is_no_failure_of_one():
+    """Such as the time-out of a test. Were it left out, the results of the others would be mistaken for its own."""
+
+    class EndOfAllError(BaseException):
+        pass
+
+    work = Work()
+    with pytest.raises(EndOfAllError):
+        await run_all([work.fine(1), work.fails(EndOfAllError()), work.fine(2)])
+    assert work.done == [1, 2]
+
+
 @pytest.mark.parametrize(("at_most", "together"), [(1, 1), (3, 3), (20, 10)])
 async def test_no_more_is_under_way_at_once_than_is_allowed(at_most, together):
     """And as much as that, until all is done."""
