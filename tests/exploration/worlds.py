@@ -349,9 +349,9 @@ class WorldOf:
     outside: tuple[str, ...] = ()
     """What somebody outside may say to each step that waits for it, at any moment, as often as they like."""
     threshold: int = 2
+    """At how many failures a step fails."""
     unbegun: int = 12
-    """After how many requests that no agent begins a step is given up."""
-    """At how many failures the step is given up."""
+    """After how many requests that no agent begins a step fails."""
     agents: tuple[str, ...] = ("payment",)
     """Who offers what every step needs."""
     circuits: bool = False

@@ -15,8 +15,9 @@ from functions_alone.ports import Ports
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
 OTHERS = [
-    ROOT / name
-    for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "samples/minimal/README.md")
+    *(ROOT / name for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(ROOT / folder / "README.md" for folder in ("tests/support", "tools/functions_alone")),
+    *sorted((ROOT / "samples").rglob("*.md")),
 ]
 PAGES = [README, *OTHERS, *sorted((ROOT / "docs").rglob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
