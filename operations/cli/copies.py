@@ -17,6 +17,7 @@ from uuid import uuid4
 import simplejson
 
 from engine.domain import exact_json
+from engine.words.catalogue import text
 from operations.cli.client import Api, ApiError, Json, UnreachableError, WrongUsageError
 
 FORMAT = 1
@@ -33,8 +34,6 @@ MOST_FAULTS = 20
 
 TRIES = 6
 """How often a call is made while the app is unavailable, after 1, 2, 4, 8 and 16 seconds."""
-
-TOO_LONG = "the row is too long for a call; put it into its table by hand"
 
 LINE = {"table": str, "partition": str, "at": str, "rows": list}
 
@@ -57,13 +56,13 @@ class Copier:
         removed.
         """
         if str(path) == "-":
-            raise WrongUsageError(
-                "-: name a new file, because a copy is not written to standard output"
-            )
+            raise WrongUsageError(text("cli.copy.no-output"))
         try:
             opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
-            raise WrongUsageError(f"{path}: {error.strerror}; name a new file") from error
+            raise WrongUsageError(
+                text("cli.copy.no-new-file", file=path, why=error.strerror)
+            ) from error
         try:
             with os.fdopen(opened, "w", encoding="utf-8") as file:
                 return self._write(lambda line: print(simplejson.dumps(line), file=file))
@@ -82,9 +81,9 @@ class Copier:
                 write(line)
                 lines += 1
                 orders += line["table"] == "orders"
-            self.say(f"{orders} orders")
+            self.say(text("cli.copy.orders", count=orders))
         write({"end": lines, "orders": orders})
-        return f"{orders} orders, {lines} lines"
+        return _listed({"orders": orders, "lines": lines})
 
     def _pages(self) -> Iterator[list[Json]]:
         continuation: str | None = None
@@ -107,17 +106,18 @@ class Copier:
         restored, refused = 0, list[str]()
         for part in parts(path):
             if _length(part[0]) > LONGEST:
-                refused.append(f"{part[0].get('order') or part[0]['partition']}: {TOO_LONG}")
+                row = part[0].get("order") or part[0]["partition"]
+                refused.append(text("cli.copy.too-long", row=row))
                 continue
             answer = self._post("restore", copy, body={**self.signature, "lines": part})
             restored += answer["restored"] + answer["present"]
             refused += [f"{refusal['what']}: {refusal['why']}" for refusal in answer["refused"]]
-            self.say(f"{restored} orders")
+            self.say(text("cli.copy.orders", count=restored))
         erased_again = sum(map(self._erase, erased))
         if refused and not leave_out:
             raise ApiError(_not_ended(refused))
         self._post("restore", copy, "end", body=self.signature)
-        return f"{restored} orders, {len(refused)} lines left out, {erased_again} erased again"
+        return _listed({"orders": restored, "left-out": len(refused), "erased": erased_again})
 
     def _erase(self, order_id: str) -> bool:
         """Erase an order that was erased before. Return whether there was something to erase.
@@ -139,17 +139,20 @@ class Copier:
             try:
                 return self.api.post(*path, body=body)
             except UnreachableError as away:
-                self.say(f"{away}; trying again")
-                self.sleep(2.0**number)
+                seconds = 2**number
+                self.say(text("cli.another-try", why=away, seconds=seconds))
+                self.sleep(seconds)
         return self.api.post(*path, body=body)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """Return the words for these counts, such as "2 orders, 7 lines"."""
+    return ", ".join(text(f"cli.copy.{key}", count=count) for key, count in counts.items())
 
 
 def _not_ended(refused: list[str]) -> str:
     shown = "; ".join(refused[:MOST_FAULTS])
-    return (
-        f"{len(refused)} lines were refused: {shown}. The other lines are restored. "
-        "Fix the cause and repeat the command, or finish without these lines with --leave-out"
-    )
+    return text("cli.copy.refused", count=len(refused), refused=shown)
 
 
 @dataclass(kw_only=True)
@@ -170,19 +173,23 @@ def check(path: Path) -> str:
         for number, line in _numbered(path):
             fault = _note(found, number, line)
             if fault:
-                found.faults.append(f"line {number}: {fault}")
+                found.faults.append(text("cli.copy.line", number=number, fault=fault))
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongUsageError(f"{path} cannot be read: {error}") from error
+        raise _unreadable(path, error) from error
     if found.ended is None:
-        found.faults.append("its end is missing, so the file was cut or not written completely")
+        found.faults.append(text("cli.copy.no-end"))
     elif (found.ended["end"], found.ended.get("orders")) != (found.lines, found.orders):
-        counts = f"{found.ended['end']} lines, {found.ended.get('orders')} orders"
-        found.faults.append(
-            f"the file has {found.lines} lines, {found.orders} orders, but its end says {counts}"
-        )
+        counted = {"lines": found.lines, "orders": found.orders}
+        noted = {"noted_lines": found.ended["end"], "noted_orders": found.ended.get("orders")}
+        found.faults.append(text("cli.copy.other-counts", **counted, **noted))
     if found.faults:
-        raise WrongUsageError(f"{path} is broken: {'; '.join(found.faults[:MOST_FAULTS])}")
+        shown = "; ".join(found.faults[:MOST_FAULTS])
+        raise WrongUsageError(text("cli.copy.broken", file=path, faults=shown))
     return found.copy
+
+
+def _unreadable(path: Path, error: Exception) -> WrongUsageError:
+    return WrongUsageError(text("cli.copy.unreadable", file=path, why=error))
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:
@@ -190,27 +197,27 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
         yield from enumerate(file, start=1)
 
 
-def _note(found: _Found, number: int, text: str) -> str:
+def _note(found: _Found, number: int, raw: str) -> str:
     """Record the kind of a line. Return its fault, or an empty text."""
     try:
-        line = exact_json.read(text)
+        line = exact_json.read(raw)
     except ValueError as error:
-        return f"not JSON: {error}"
+        return text("cli.copy.not-json", why=error)
     if not isinstance(line, dict):
-        return "not an object"
+        return text("cli.copy.not-an-object")
     if number == 1:
         found.copy = str(line.get("copy"))
         known = line.get("format") == FORMAT
-        return "" if known else f"not the first line of a copy of format {FORMAT}"
+        return "" if known else text("cli.copy.other-format", format=FORMAT)
     if found.ended is not None:
-        return "the line comes after the end of the copy"
+        return text("cli.copy.after-the-end")
     if "end" in line:
         found.ended = line
         return ""
     found.lines += 1
     found.orders += line.get("table") == "orders"
     wrong = [name for name, kind in LINE.items() if not isinstance(line.get(name), kind)]
-    return f"wrong or missing fields: {', '.join(wrong)}" if wrong else ""
+    return text("cli.copy.wrong-fields", fields=", ".join(wrong)) if wrong else ""
 
 
 def parts(path: Path) -> Iterator[list[Json]]:
@@ -229,8 +236,8 @@ def parts(path: Path) -> Iterator[list[Json]]:
 
 
 def _lines(path: Path) -> Iterator[Json]:
-    for number, text in _numbered(path):
-        line = exact_json.read(text)
+    for number, raw in _numbered(path):
+        line = exact_json.read(raw)
         if number > 1 and "end" not in line:
             yield line
 
@@ -255,4 +262,4 @@ def ids_in(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongUsageError(f"{path} cannot be read: {error}") from error
+        raise _unreadable(path, error) from error

@@ -68,6 +68,7 @@ def test_the_help_of_every_command_is_in_that_language():
         ("zzz",),
         ("list", "--mend"),
         ("--url", "http://x.example", "list"),
+        ("--key", "k", "export", "-", "--operator", "grace", "-m", "why"),
     ],
 )
 def test_wrong_usage_is_told_in_that_language(arguments):
