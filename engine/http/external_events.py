@@ -139,7 +139,9 @@ class CallbackService:
         return EventReceipt(order_id=order_id, step=step, status="recorded")
 
     async def show(self, order_id: str, step: str, token: CallbackToken) -> CallbackQuestion:
-        """Show what a callback URL asks; nothing changes, because mail scanners open URLs (ANS-6).
+        """Show the question of the step to which a callback URL belongs (ANS-6).
+
+        Nothing changes, because mail scanners open URLs.
 
         Raises the same errors as `record`.
         """

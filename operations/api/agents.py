@@ -158,7 +158,7 @@ class AgentPauseService:
         return AgentPaused.model_validate(paused_agent(pause))
 
     async def resume(self, name: str, request: OperatorRequest) -> AgentResumed:
-        """Resume an agent before the time; waiting orders continue.
+        """Resume an agent before the end of its pause; waiting orders continue.
 
         Raises `RefusedError` if no operator paused it, and `UnknownAgentError`.
         """

@@ -229,7 +229,7 @@ class AlertService:
         return AlertList(alerts=views, continuation=continuation)
 
     async def causes(self, page: CausesPage = NEWEST) -> CauseList:
-        """Group the newest alerts by their cause, or those of an older page."""
+        """Group a page of alerts by their cause. The first page has the newest alerts."""
         found = await self.alert_log.newest(MAX_GROUPED + 1, page.continuation or "")
         alerts, continuation = cut(found, MAX_GROUPED, lambda alert: alert.key)
         grouped = causes(alerts, await self._closed(alerts))

@@ -118,7 +118,7 @@ class CopyService:
         return CopyPage(lines=list(map(_shown, lines)), continuation=following or None)
 
     async def restore(self, copy: str, request: RestoreRequest) -> RestoredLines:
-        """Put lines of a copy into the store, which must be empty before the first one.
+        """Put lines of a copy into the store, which must be empty before the first line.
 
         The same lines can be sent again. Existing rows are not changed. Raises `InvalidError`,
         `RefusedError` and `UnavailableError`.

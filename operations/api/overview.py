@@ -157,10 +157,12 @@ class OverviewService:
         )
 
     async def follow(self, request: FollowRequest) -> Followed:
-        """Show the state of orders after an action on them.
+        """Show which of the given orders have failed, are in progress or are over.
 
-        The orders are read after the call arrived, and so after the action. An order that is then
-        in `Error` has failed since the action. Raises `UnavailableError`, alone or in a group.
+        The call is meant for orders that were acted on. They are read after the call arrived, so an
+        order in `Error` has failed since the action.
+
+        Raises `UnavailableError`, alone or in a group.
         """
         pending = await self.outbox_reader.read()
         found: dict[str, list[str]] = {"failed": [], "under_way": [], "over": []}
@@ -170,7 +172,7 @@ class OverviewService:
         return Followed(at=pending.at, may_be_open=more, **found)
 
     async def last_hour(self) -> LastHour:
-        """Show what ended in each minute of the last hour, and how long steps took.
+        """Show how many orders ended in each minute of the last hour, and how long steps took.
 
         Raises `UnavailableError`.
         """

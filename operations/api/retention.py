@@ -190,9 +190,9 @@ class RetentionService:
         return True
 
     async def find(self, request: FindRequest) -> Found:
-        """Find a customer's orders, page by page through all orders; customers have no index.
+        """Find a customer's orders by e-mail address, page by page through all orders.
 
-        Raises `InvalidError`.
+        There is no index of customers. Raises `InvalidError`.
         """
         buckets = self.archive.buckets
         is_first = request.continuation is None

@@ -223,7 +223,9 @@ class OperatorService:
         return Acted(order_id=order_id, status=text(f"action.{action.name}.done"))
 
     async def reveal(self, order_id: str, request: OperatorRequest) -> Revealed:
-        """Show the personal data of an order, after the history has who looked and why (OPR-1).
+        """Show the personal data of an order, and record in its history who looked and why (OPR-1).
+
+        The history is written before the data is shown.
 
         Raises `RefusedError` if there is nothing to show, or `UnknownOrderError`.
         """
@@ -238,7 +240,7 @@ class OperatorService:
         return Revealed(order_id=order_id, payload=dict(submitted))
 
     async def vocabulary(self) -> Vocabulary:
-        """Show the terms and marks of the states of orders and steps, and all actions."""
+        """List all states of orders and steps with their words and symbols, and all actions."""
         return vocabulary(self.links)
 
 
