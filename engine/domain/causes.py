@@ -28,18 +28,19 @@ class Code(StrEnum):
     NOT_BEGUN = "not-begun"
     """No reply came, and no agent reported that it began the request."""
     AGENT_OVERLOADED = "agent-overloaded"
-    """No reply came, and the calls of the agent time out for several orders (SUP-3)."""
+    """No reply came, because the agent is overloaded: its calls time out for several orders
+    (SUP-3)."""
     NO_EXTERNAL_EVENT = "no-external-event"
-    """The external event did not come before its deadline (ANS-2)."""
+    """The external event did not come by the time at which it was due (ANS-2)."""
     NOT_ATTEMPTED = "not-attempted"
-    """The agent did not call its service (AGT-8)."""
+    """The agent did not call its service, or the service throttles the calls (AGT-8)."""
 
     # A step has failed.
     REFUSED = "refused"
     """The service or an external party refused (AGT-6, ANS-3)."""
     CALL_REJECTED = "call-rejected"
-    """The call failed because of a gateway or an invalid request. The service itself did not
-    refuse."""
+    """The request is invalid, or no reply can carry the answer of the service. The service itself
+    did not refuse."""
     RESULT_TOO_LONG = "result-too-long"
     """The result is too long to be kept."""
     THRESHOLD_REACHED = "threshold-reached"
@@ -111,7 +112,7 @@ class Code(StrEnum):
 
     # An operator's action makes no sense.
     NOTHING_TO_HOLD = "nothing-to-hold"
-    """The order has ended, so no step of it starts by itself."""
+    """Only an order in `Pending` or `Processing` can be put on hold."""
     HELD = "held"
     """The order is on hold (OPR-7)."""
     ON_HOLD_ALREADY = "on-hold-already"
@@ -119,13 +120,13 @@ class Code(StrEnum):
     NOT_ON_HOLD = "not-on-hold"
     """The order is not on hold."""
     NOTHING_TO_EXPEDITE = "nothing-to-expedite"
-    """The order has ended, so it does not wait for a claim."""
+    """Only an order in `Pending` or `Processing` can be expedited."""
     EXPEDITED_ALREADY = "expedited-already"
     """The order already has high priority, and none of its steps is cooling down."""
     PROCESSED_ALREADY = "processed-already"
     """Every step is finished. Only a separate workflow can reverse the order."""
     UNDONE_ALREADY = "undone-already"
-    """The order was undone already."""
+    """The order is undone already."""
     UNDO_REQUESTED_ALREADY = "undo-requested-already"
     """The order is being undone already."""
     PIVOT_PASSED = "pivot-passed"
@@ -133,16 +134,16 @@ class Code(StrEnum):
     NOT_IN_ERROR = "not-in-error"
     """The action is only for an order in `Error`."""
     NOTHING_TO_RESUME = "nothing-to-resume"
-    """The order is over and cannot continue."""
+    """The order is over, so it has no step that can continue."""
     KEYS_FORGOTTEN = "keys-forgotten"
     """The services may have forgotten the idempotency keys of steps in doubt (AGT-12)."""
     NO_SUCH_STEP = "no-such-step"
-    """The action does not apply to the named step, or to any step of the order."""
+    """The action is not possible for the named step. If no step is named, it is possible for none
+    of the order's steps."""
     SEVERAL_STEPS = "several-steps"
     """The action could apply to several steps, and no step is named."""
     BEING_UNDONE = "being-undone"
-    """The action is only for an order that is not being undone. A step of an undo can be skipped
-    instead."""
+    """The action is not possible during an undo. A step of the undo can be skipped instead."""
     NO_KEY_FORGOTTEN = "no-key-forgotten"
     """No step is in doubt with an idempotency key that its service may have forgotten."""
     NOTHING_IN_DOUBT = "nothing-in-doubt"
@@ -155,9 +156,10 @@ class Code(StrEnum):
     EVENT_NOT_AWAITED_YET = "event-not-awaited-yet"
     """The step does not wait for an event yet."""
     DEADLINE_ON_HOLD = "deadline-on-hold"
-    """The deadline of an order on hold moves when the order is released (OPR-7)."""
+    """While the order is on hold, nobody can move the time at which an external event is due. The
+    release moves this time (OPR-7)."""
     RESULT_NEEDED = "result-needed"
-    """Other steps need the results of the failed steps."""
+    """The failed steps cannot be skipped, because other steps need their results."""
 
     # A request makes no sense in the present state.
     NOT_RECORDED_YET = "not-recorded-yet"
@@ -195,7 +197,7 @@ class Code(StrEnum):
     MESSAGE_CUT = "message-cut"
     """Only a part of the poison message was kept."""
     MESSAGE_NOT_TEXT = "message-not-text"
-    """The poison message is no text, so it cannot be put back."""
+    """The poison message is not text, so it cannot be put back."""
     NO_SAMPLE_ORDER = "no-sample-order"
     """The application has no sample order."""
 
@@ -205,7 +207,7 @@ class Code(StrEnum):
     ORDER_UNKNOWN = "order-unknown"
     """The message names an order that is not recorded."""
     FAILED_TOO_OFTEN = "failed-too-often"
-    """The platform stopped delivering the message."""
+    """Processing the message failed so often that the platform no longer delivers it."""
 
     # Operators are alerted.
     DUE_SOON = "due-soon"
@@ -237,7 +239,7 @@ class Code(StrEnum):
     ROW_UNREADABLE = "row-unreadable"
     """A row cannot be read."""
     ROW_NOT_OF_LIST = "row-not-of-list"
-    """The row belongs to a list, but lists no order."""
+    """A row in a list of orders is not the row of an order."""
     ROW_VERSION_UNKNOWN = "row-version-unknown"
     """A newer version of the app wrote the row."""
     ROW_MISSING = "row-missing"

@@ -83,7 +83,10 @@ class AttemptDeferred(AttemptEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotAttempted(AttemptEvent):
-    """An agent replied that it made no call. This counts as no failure (AGT-8)."""
+    """An agent replied that it made no call, or that the service throttles its calls (AGT-8).
+
+    No failure is counted.
+    """
 
     cause: Cause
 
@@ -188,7 +191,7 @@ class Claimed(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Requeued(HistoryEvent):
-    """No step is running or can start now, so the order waits."""
+    """The order waits, because no step is running and no step can start now."""
 
     until: AwareDatetime | None = None
     """The time at which the next step may start, or None if the order does not wait for a time."""
@@ -213,7 +216,10 @@ class DueSoon(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeadlinePassed(HistoryEvent):
-    """The order was still open at its deadline. Its rule decides what follows (SCH-17)."""
+    """The order was still open at its deadline (SCH-17).
+
+    The rule of the deadline decides what follows.
+    """
 
     due_by: AwareDatetime
     when_late: WhenLate
@@ -221,7 +227,10 @@ class DeadlinePassed(HistoryEvent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UndoRequested(HistoryEvent):
-    """The order is undone because a step failed or the order is late (UND-1, SCH-17)."""
+    """The undo of the order was requested (UND-1, SCH-17).
+
+    A step failed, or the order is late.
+    """
 
     step: str | None = None
     """The step that failed, or None if the order is late."""
