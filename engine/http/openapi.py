@@ -126,12 +126,12 @@ WITH_WAIT = (404, 429, 503)
 NO_ROLE = "The signed-in user is not an operator, and nothing was changed"
 REFUSALS = {
     400: "The request is not valid; every fault is named",
-    403: "The link is not valid, or is no longer valid",
+    403: "The callback URL is not valid, or is no longer valid",
     404: "Not found",
     409: "The request is not possible in the present state, or the order cannot be read; "
     "nothing was changed",
     411: "The body came without a Content-Length, or in chunks, and was not read",
-    429: "Too many calls from one address, or with a wrong link",
+    429: "Too many calls from one address, or with a wrong callback URL",
     503: "A service that this request needs is unavailable; try again",
 }
 
