@@ -71,10 +71,10 @@ def _over_http(
 
 def _credential(agent: AgentDefinition, settings: Settings, pool: Connections) -> Credential | None:
     """Return the credential for the agent's calls. None if there is none."""
-    if scope := settings.scopes.get(agent.name):
-        return Tokens(partial(pool.token, scope), utc_now)
     if is_simulated(agent.name, settings.addresses[agent.name]):
         return None
+    if scope := settings.scopes.get(agent.name):
+        return Tokens(partial(pool.token, scope), utc_now)
     return credential_of(agent.auth, settings.value, lambda: pool.http)
 
 

@@ -76,11 +76,11 @@ class UnknownOrderError(AppError):
 
 
 class InvalidCallbackUrlError(AppError):
-    """The link is not valid, or is no longer valid."""
+    """The callback URL is not valid, or is no longer valid."""
 
 
 class TooManyTriesError(AppError):
-    """Too many calls used a wrong link. Wait before you try again."""
+    """Too many calls used a wrong callback URL. Wait before you try again."""
 
 
 class TooManyCallsError(AppError):

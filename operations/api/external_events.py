@@ -44,10 +44,10 @@ class EventRequest(EventBody):
 
 
 class ExtendRequest(OperatorRequest):
-    """The body that moves the deadline of an external event."""
+    """The body that moves the due time of an external event."""
 
     until: Moment
-    """The new deadline: at most 30 days from now."""
+    """The new due time: at most 30 days from now."""
 
 
 class NewCallbackUrl(View):

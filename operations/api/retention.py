@@ -200,6 +200,8 @@ class RetentionService:
         bucket = keys.bucket_of(start)
         if bucket not in buckets:
             raise InvalidError([InputFault("continuation", "unknown-page")])
+        # For every page, because a caller may begin at any page. The address itself is personal data.
+        log.info("operators.customer_searched", extra={"operator": request.operator})
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
         records = (order.record for order in page.orders if order.record)

@@ -370,6 +370,17 @@ async def test_a_customer_is_looked_for_in_every_bucket():
     assert places == ["b01-", "b02-", None]
 
 
+async def test_every_page_of_a_search_for_a_customer_is_logged_without_the_customer(kept, caplog):
+    """A page may be the first that somebody reads."""
+    caplog.set_level("INFO")
+    await kept.order(days=1, email="ada@example.com", **PROCESSED)
+    await kept.retention.find(FindRequest(email="ada@example.com", **GRACE))
+    await kept.retention.find(FindRequest(email="ada@example.com", continuation="b00-", **GRACE))
+    searched = [record for record in caplog.records if record.msg == "operators.customer_searched"]
+    assert [record.operator for record in searched] == ["grace", "grace"]
+    assert "ada@example.com" not in caplog.text
+
+
 async def found(kept, email):
     orders, continuation = [], None
     while True:

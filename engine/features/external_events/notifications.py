@@ -42,7 +42,7 @@ def is_reminder(request: Request, step: Step) -> bool:
 
 
 def until(step: Step) -> str | None:
-    """Return the deadline of the event as text, or None."""
+    """Return the due time of the event as text, or None."""
     return step.complete_by.isoformat() if step.complete_by else None
 
 

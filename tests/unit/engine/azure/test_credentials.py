@@ -599,13 +599,16 @@ def test_an_agent_that_is_left_out_needs_nothing(monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("auth", [KEY, OAUTH, ClientCertificate("POST_CERTIFICATE")])
+@pytest.mark.parametrize(
+    "auth", [None, EntraToken(), KEY, OAUTH, ClientCertificate("POST_CERTIFICATE")]
+)
 async def test_a_simulated_service_is_called_as_declared_and_is_shown_nothing(
     foreign, monkeypatch, auth
 ):
-    """So a business runs on one machine without a secret."""
+    """So a business runs on one machine without a secret, whatever is set for its real service."""
     agent = post(auth, form=Form(key_header="Request-Id"))
-    await call(read(monkeypatch, agent, POST_URL=f"{foreign.url}/simulator/post"))
+    simulated = f"{foreign.url}/simulator/post"
+    await call(read(monkeypatch, agent, POST_URL=simulated, POST_URL_SCOPE="api"))
     (received,) = foreign.calls
     assert received.target == "/simulator/post/authorise"
     assert received.headers["Request-Id"]
