@@ -55,24 +55,24 @@ class Condition:
     reason: Cause
     """Why work stands still: a code with facts, as JSON."""
     since: AwareDatetime
-    """The time at which the condition began. It stays the same if the stall ends and returns, for
-    example because of an order that still waits."""
+    """The time since which work stands still. It stays the same if the stall ends and returns
+    within 15 minutes."""
     first: AwareDatetime
     """The time at which the condition was first found. With the key, it identifies the alert."""
     last: AwareDatetime
     """The time at which the condition was last found."""
     count: int
-    """How many orders it concerns, or one."""
+    """The number of orders that the condition concerns, or 1 if it is not about orders."""
     orders: tuple[str, ...] = ()
-    """Some of these orders, as JSON."""
+    """The ids of some of these orders, as JSON."""
     status: ConditionStatus = ConditionStatus.NEW
-    """What its last event reports: `new`, `changed` or `resolved`."""
+    """The change that the last event reports: `new`, `changed` or `resolved`."""
     revision: int = 1
     """The number of events of the condition."""
     raised_at: AwareDatetime
     """The time of the last event."""
     reported: int = 0
-    """The revision whose event is in the outbox, or was sent."""
+    """The latest revision whose event was written to the outbox."""
 
     @property
     def alert_id(self) -> str:

@@ -70,9 +70,9 @@ class Acknowledgement:
     """The operator who acknowledged an alert, the time and a note."""
 
     by: str
-    """The operator who has acknowledged the alert."""
+    """The operator who acknowledged the alert."""
     at: AwareDatetime
-    """When the alert was acknowledged."""
+    """The time at which the alert was acknowledged."""
     note: str
     """The note of this operator."""
 

@@ -52,15 +52,15 @@ class OperatorEvent:
     """
 
     event_id: str
-    """The id of the event, the same however often it is sent."""
+    """The id of the event. It stays the same if the event is sent again."""
     type: str
     """The type of the event."""
     subject: str
     """What the event is about, such as `orders/<order>`."""
     at: Annotated[AwareDatetime, Strict()]
-    """When it was raised."""
+    """The time at which the event was raised."""
     data: Mapping[str, Any]
-    """Its data, as JSON."""
+    """The data of the event, as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,16 +19,16 @@ class RequestKey:
     agent: str
     """The agent of the last request to do or to undo the step."""
     provider: str | None
-    """The provider that may know the key. Only this provider may receive further requests. None
-    after an operator found that the provider does not know the key. Then any provider may do the
-    step."""
+    """The provider that may know the key. Only this provider may get further requests. Empty if no
+    provider knows the key, for example after an operator chose a retry with a new key. Then any
+    provider may do the step."""
     generation: int = 0
-    """The number of the key. An operator may have the step done again under the next number."""
+    """The number of the key. A new key has the next number."""
     known_until: AwareDatetime | None = None
-    """The time until which the provider knows the key, or None if it never forgets keys
+    """The time until which the provider knows the key. Empty if the provider never forgets keys
     (AGT-12)."""
     effects_final_at: AwareDatetime | None = None
-    """The time after which no request to do the step takes effect (UND-2). None if the service
+    """The time after which no request to do the step takes effect (UND-2). Empty if the service
     refuses undone keys."""
 
 

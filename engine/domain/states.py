@@ -78,7 +78,10 @@ class Waiting(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Delayed(Startable):
-    """Waits after repeated time-outs, so that requests that failed together come apart (SUP-3)."""
+    """Waits after repeated time-outs.
+
+    The pause is random, so that steps that failed together are not all retried together (SUP-3).
+    """
 
     until: AwareDatetime
     cause: Cause
@@ -107,7 +110,10 @@ class Deferred(Startable):
 
 @dataclass(frozen=True, slots=True)
 class CoolingDown(Startable):
-    """Reached its threshold, and waits for a long time before it starts afresh (SUP-3)."""
+    """Reached its threshold.
+
+    Waits for a long time, and starts again with a failure count of zero (SUP-3).
+    """
 
     until: AwareDatetime
     cause: Cause
@@ -197,7 +203,7 @@ class Failed(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class UndoPending(State):
-    """The step has to be undone. `wait` is the reason why the undo has not started."""
+    """The step has to be undone, and no attempt to undo it is running."""
 
     wait: Wait = field(default_factory=Waiting)
 

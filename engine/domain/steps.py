@@ -60,9 +60,9 @@ class StepRules:
     """The rules of a step, copied from its definition when the order is recorded."""
 
     kind: StepKind = StepKind.SERVICE
-    """`service`, which an agent calls, or `external`, which an event from outside completes."""
+    """`service` if an agent calls a service, `external` if an external event completes the step."""
     capability: str
-    """The capability that an agent must offer (AGT-10). An external step has `EXTERNAL_PARTY`."""
+    """The capability that an agent must offer (AGT-10). For an external step it is `outside`."""
     title: str = ""
     """The title that operators see beside the name, or empty for the name alone."""
     timeout: timedelta
@@ -70,27 +70,29 @@ class StepRules:
     threshold: int
     """The step fails, or cools down, when its failures reach this number (SUP-3)."""
     on_failure: OnFailure = OnFailure.ERROR
-    """The rule for the order when the step has failed."""
+    """The rule for the order when the step has failed: `error`, `undo`, `cooldown` or
+    `continue`."""
     after: tuple[str, ...] = ()
     """The steps that have to be finished before this step starts."""
     uses: tuple[str, ...] = ()
-    """The steps whose results its request needs."""
+    """The steps whose results the request of this step needs."""
     undoable: bool = False
     """Whether the step, once done, has an effect to undo."""
     pivot: bool = False
-    """Whether the order is not undone by itself once the step may have been done (UND-6)."""
+    """Whether the order is no longer undone automatically once the step may have been done
+    (UND-6)."""
     cooldown: timedelta = timedelta()
     """How long the step cools down each time that it reaches its threshold (SUP-3)."""
     max_cooldowns: int = 0
-    """How often the step cools down before it has failed."""
+    """How often the step cools down before it fails."""
     max_retry_pause: timedelta = MAX_RETRY_PAUSE
-    """The longest pause before the supervisor has the step tried again (SUP-3)."""
+    """The longest pause before a retry that the supervisor requests (SUP-3)."""
     late_effect_window: timedelta = timedelta()
-    """How long after its timeout a call may still take effect (UND-2)."""
+    """How long after its time-out a call may still take effect (UND-2)."""
     personal: tuple[str, ...] = ()
-    """The fields of its result that are personal data (ANS-5)."""
+    """The fields of the step's result that are personal data (ANS-5)."""
     fingerprint: str = ""
-    """The fingerprint of the definition with which the order started."""
+    """A hash of the step's definition in the workflow with which the order started."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

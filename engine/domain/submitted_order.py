@@ -49,17 +49,18 @@ class Order:
     order_id: str
     """The id of the order."""
     placed_at: AwareDatetime
-    """When the order was placed."""
+    """The time at which the order was placed."""
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None
-    """The submitted time before which none of its steps starts (SUB-9)."""
+    """The submitted time before which no step of the order starts (SUB-9)."""
     submission_digest: str
-    """The digest of the submitted values other than the payload, such as the priority (SUB-3). A
-    repeated message is compared with it, because an operator may have changed the state."""
+    """A hash of the submitted values other than the payload, such as the priority (SUB-3).
+    Submission compares a repeated message with this hash and not with the state, because an
+    operator may have changed the state."""
     key_rows: tuple[str, ...] = ()
-    """The row keys of its business keys as they were written. With them, an app with another model
-    of the payload can remove the rows too."""
+    """The row keys of the order's business keys. They are stored so that an app whose model of the
+    payload has changed can still remove the rows."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Columns that a newer version of the app has added. They are written back unchanged
     (FLT-12)."""

@@ -23,22 +23,24 @@ class WorkItemKind(StrEnum):
     """The kind of work that is due for an order. It is the prefix of the row key."""
 
     PENDING = "!pending"
-    """A claim, in the lane of each capability that a ready step needs."""
+    """A scheduler has to claim the order. There is a row in the lane of each capability that a
+    ready step needs."""
     RUNNING = "!running"
-    """A check at the complete-by time of a step that an agent has."""
+    """The supervisor has to check the order at the complete-by time of a step that an agent has."""
     WAITING = "!waiting"
-    """A check at the deadline of an external event."""
+    """The supervisor has to check the order at the complete-by time of a step that waits for an
+    external event."""
     DEADLINE = "!due"
-    """A check of the order itself: first the warning before its deadline, then the deadline
-    (SCH-17)."""
+    """The supervisor has to check the order when it has to warn of the deadline, and again at the
+    deadline (SCH-17)."""
     ERROR = "!error"
-    """An operator's action."""
+    """An operator has to act."""
     HELD = "!held"
-    """An operator's release."""
+    """An operator has to release the order."""
     OUTBOX = "!outbox"
-    """The sending of an alert or a notification."""
+    """An alert or a notification has to be sent."""
     ENDED = "_ended"
-    """No work: the row lists an order that is over."""
+    """Nothing is due. The row lists an order that is over."""
 
 
 DUE = tuple(kind for kind in WorkItemKind if kind.startswith("!"))

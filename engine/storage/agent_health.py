@@ -92,31 +92,32 @@ class AgentHealth:
     agent: str
     """The name of the agent."""
     instance: str
-    """The instance, or `operator` in the row of a pause."""
+    """The instance of the agent. In the row of a pause it is `operator`."""
     at: AwareDatetime
-    """When the row was written."""
+    """The time at which the row was written."""
     running: int = 0
     """The number of calls in progress."""
     rate: FiniteFloat = 0.0
-    """The requests per second that get an answer, as an average over a few seconds."""
+    """The number of answered requests per second, averaged over a few seconds."""
     begun: tuple[str, ...] = ()
-    """The ids of requests that the instance has begun and that may end without a result."""
+    """The ids of the requests that the instance has begun and that may still end without a result.
+    """
     open_until: AwareDatetime | None = None
-    """The instance makes no calls until this time, because its circuit is open."""
+    """The time until which the instance makes no calls, because its circuit is open."""
     paused_until: AwareDatetime | None = None
     """The end of the pause that the service or an operator requested.
 
     It applies to all instances.
     """
     faults: tuple[AttemptFault, ...] = ()
-    """The faults of begun requests that ended without a result, the newest first."""
+    """The faults by which begun requests ended without a result, newest first, as JSON."""
     unresponsive_since: AwareDatetime | None = None
-    """The agent has received requests since this time and has begun none. A supervisor writes it.
-    """
+    """The time since which the agent has been silent. Only a row that a supervisor wrote has it."""
     paused_by: str | None = None
-    """The operator who paused the agent until this time, or resumed it then (OPR-9)."""
+    """The operator who paused or resumed the agent (OPR-9). After a resume, `PausedUntil` is the
+    time of the resume."""
     paused_because: str | None = None
-    """The operator's reason for the pause."""
+    """The operator's note about the pause, or about the resume."""
 
     @property
     def operator_pause_until(self) -> datetime | None:

@@ -55,13 +55,14 @@ class Figures:
     at: AwareDatetime
     """The beginning of the minute."""
     processed: NonNegativeInt = 0
-    """How many orders were processed."""
+    """The number of orders that became `Processed`."""
     failed: NonNegativeInt = 0
-    """How many orders ended in `Error` and wait for an operator."""
+    """The number of orders that went to `Error` and waited for an operator."""
     undone: NonNegativeInt = 0
-    """How many orders ended undone."""
+    """The number of orders that ended undone."""
     steps: Mapping[str, Durations] = field(default_factory=dict)
-    """By step: how many attempts completed, their total and their longest time in ms, as JSON."""
+    """For each step, as JSON: the number of completed attempts, their total duration and their
+    longest duration in milliseconds."""
 
     def plus(self, other: "Figures") -> "Figures":
         """Return the sum of both, with the time of this one."""

@@ -42,23 +42,24 @@ class ChannelState:
     digest_id: str | None = None
     """The id of the digest that is being sent."""
     digest_at: AwareDatetime | None = None
-    """When this digest was made."""
+    """The time at which this digest was made."""
     sending_until: AwareDatetime | None = None
-    """Until when one run has the sending for itself."""
+    """The time until which one run has reserved the channel, so that no other run sends."""
     keys: tuple[str, ...] = ()
     """The keys of the rows that the digest reports, as JSON."""
     outcome: str | None = None
     """The outcome of the digest (`sent` or `refused`) until its rows are removed."""
     tries: int = 0
-    """How many attempts to send it have failed."""
+    """The number of failed attempts to send the digest."""
     not_before: AwareDatetime | None = None
-    """The end of the pause before the next attempt."""
+    """The end of the pause before the next attempt to send the digest."""
     failure: str | None = None
-    """Why the last attempt failed."""
+    """The reason why the last attempt failed."""
     ended_at: AwareDatetime | None = None
-    """When the last digest was sent or refused."""
+    """The time at which the last digest was sent or refused."""
     messages: tuple[Mapping[str, Any], ...] = ()
-    """The latest messages, newest first: `id`, `at`, `subject`, `entries`, `outcome`."""
+    """The latest messages, newest first, as JSON. Each has `id`, `at`, `subject`, `entries` and
+    `outcome`."""
 
 
 STATE = RowMapper(ChannelState, texts=("keys", "messages"))

@@ -44,22 +44,24 @@ class StateColumns:
     workflow_version: int
     """The version of the workflow that the order follows."""
     process_state: ProcessState
-    """The documented state of the order."""
+    """The state of the order: `Pending`, `Processing`, `Processed` or `Error`."""
     claimed_by: str | None = None
-    """The scheduler that started the last attempt. Only set while the order is `Processing`."""
+    """The scheduler that started the last attempt; absent unless the order is `Processing`."""
     outcome: Outcome | None = None
-    """How an order in `Error` has ended; absent otherwise."""
+    """The outcome of an order in `Error`: `failed`, `undone` or `undo-incomplete`; absent in other
+    states."""
     locked_by: str | None = None
-    """The scheduler that handles the order; absent while only an event is awaited."""
+    """The scheduler that handles the order; absent while no agent has a request."""
     complete_by: AwareDatetime | None = None
-    """The earliest complete-by time of running steps.
+    """The earliest complete-by time of the running steps.
 
-    In a pending order it is the latest `RetryBy` of its steps.
+    In a pending order, it is the latest `RetryBy` of the steps.
     """
     failure_count: int
-    """Counted time-outs since the last resubmit, skip or retry with a new key.
+    """The number of time-outs that counted as failures since the last resubmit, skip, settle or
+    retry with a new key.
 
-    Several at the same time are one.
+    Time-outs that the supervisor finds together count once.
     """
     version: int
     """The number of the last transition."""
@@ -68,33 +70,34 @@ class StateColumns:
     due_by: AwareDatetime | None = None
     """The deadline of the order; absent if it has none."""
     due_soon_at: AwareDatetime | None = None
-    """When operators are warned of the deadline (ALR-6)."""
+    """The time at which operators are warned of the deadline (ALR-6)."""
     when_late: WhenLate | None = None
     """The rule for an order that is late: `alert`, `undo` or `stop`."""
     deadline_state: DeadlineState | None = None
-    """The state of the deadline: absent, `warned`, `passed` or `lifted` (SCH-17)."""
+    """The state of the deadline: `warned`, `passed` or `lifted`, which means that it no longer
+    counts (SCH-17). Absent before the warning."""
     ready_since: AwareDatetime
-    """The time from which the order's place in the queue and its age count."""
+    """The time by which the order is sorted in its lane. Its age in the queue counts from it."""
     not_before: AwareDatetime | None = None
     """The earliest start of a ready step, if no ready step may start now."""
     updated_at: AwareDatetime
     """The time of the last transition."""
     direction: Direction
-    """Whether steps are done (`forward`) or undone (`undo`)."""
+    """`forward` while steps are done, `undo` while they are undone."""
     cause: Cause | None = None
     """Why the order is in its state: a code with facts, as JSON."""
     held_by: str | None = None
     """The operator who holds the order."""
     held_because: str | None = None
-    """The note of this operator."""
+    """The operator's note about the hold."""
     held_since: AwareDatetime | None = None
-    """The time since which the order is on hold."""
+    """The time at which the hold began."""
     reply_to: str | None = None
-    """The queue of the sender for notifications; absent if there is none."""
+    """The sender's queue for notifications; absent if the sender named none."""
     work_items: tuple[str, ...]
-    """The row keys of the order's work items, as they were written.
+    """The row keys of the order's work items.
 
-    They follow from the order, but another version of the app may derive other keys.
+    They are stored because another version of the app may derive other keys.
     """
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Columns that a newer version of the app has added. They are written back unchanged (FLT-12).

@@ -86,17 +86,17 @@ class HistoryRow:
     """A stored entry of the history: its events as data, and as one line for readers."""
 
     at: AwareDatetime
-    """When the transition was made."""
+    """The time of the transition."""
     actor: str
-    """The role, operator or customer that made it."""
+    """The role, operator or customer that made the transition."""
     event: str
-    """The name of its most important event."""
+    """The name of the transition's most important event."""
     detail: str = ""
-    """All its events as one line for readers."""
+    """All events of the transition as one line for people."""
     data: Any = None
-    """Its events as values, as JSON."""
+    """All events of the transition with their values, as JSON."""
     change_id: str = ""
-    """The id by which a writer recognises its own transition."""
+    """The id by which a writer recognises its transition if the answer to the write was lost."""
 
 
 HISTORY = RowMapper(HistoryRow, texts=("data",))

@@ -39,19 +39,19 @@ class PoisonMessage:
     """One unreadable message."""
 
     source: str
-    """The queue that the message came from and can be returned to."""
+    """The queue from which the message came. A redrive returns it to this queue."""
     message_id: str
-    """The id of the message within its queue, which sorts by time of arrival."""
+    """The id of the message in its queue. The ids sort by time of arrival."""
     body: bytes
     """The content of the message, in base64."""
     reason: Cause
     """Why the message could not be processed: a code with facts, as JSON."""
     at: AwareDatetime
-    """When the message arrived on the queue."""
+    """The time at which the message arrived on the queue."""
     correlation_id: str | None = None
     """The correlation id of a Service Bus message, if it had a readable one."""
     shortened: bool = False
-    """Whether the body was too long and is cut. Then the message cannot be put back."""
+    """Whether the body was too long and was cut. Such a message cannot be redriven."""
 
 
 log = logging.getLogger(__name__)

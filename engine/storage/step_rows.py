@@ -209,25 +209,27 @@ class StepObject:
     name: str
     """The name of the step."""
     state: StepState
-    """The documented word of its state."""
+    """The state of the step, in one of the seven words of the pattern."""
     exact_state: _one_of(STATES)  # type: ignore[valid-type]
-    """The exact state with its data: `Is` names it."""
+    """The exact state: `Is` is its name, and the other keys are its data."""
     effect: _one_of(EFFECTS)  # type: ignore[valid-type]
-    """What is known of its effect at the service: `Is` names it."""
+    """What is known of the step's effect at the service: `Is` is its name, and the other keys are
+    its data."""
     attempts: int
-    """How many attempts were started. It never shrinks."""
+    """The number of attempts that were started. It is never reset."""
     failures: int
-    """The failures since the last fresh start."""
+    """The number of failures since the last fresh start or cooldown."""
     uncounted: int = 0
-    """The last attempts, one after another, that counted as no failure (SCH-16)."""
+    """The number of the latest consecutive attempts that counted as no failure (SCH-16)."""
     unbegun: int = 0
-    """The last requests, one after another, that no agent is known to have begun (SUP-9)."""
+    """The number of the latest consecutive requests that no agent is known to have begun
+    (SUP-9)."""
     cooldowns: int = 0
-    """The cooldowns since the last fresh start."""
+    """The number of cooldowns since the last fresh start."""
     overloaded: int = 0
-    """The attempts that timed out at an overloaded agent since the last fresh start."""
+    """The number of attempts since the last fresh start that timed out at an overloaded agent."""
     callback_token: str | None = None
-    """The secret in its callback URL (ANS-6)."""
+    """The callback token of the step; absent if it has no callback URL (ANS-6)."""
 
 
 KNOWN_ONLY = ConfigDict(alias_generator=key_of, extra="forbid", ser_json_timedelta="float")

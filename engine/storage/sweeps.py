@@ -15,9 +15,9 @@ class Sweep:
     at: AwareDatetime
     """The end of the sweep."""
     instance: str
-    """The instance that swept. It is the leader."""
+    """The instance that made the sweep. It had the lease."""
     recovered: int
-    """The number of overdue orders."""
+    """The number of orders that the sweep recovered because a step was overdue."""
 
 
 FORM = RowMapper(Sweep)
