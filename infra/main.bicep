@@ -12,11 +12,11 @@ param environmentName string
 @metadata({ azd: { type: 'location' } })
 param location string
 
-@description('The operators\' e-mail addresses, separated by commas: for the rules of Azure Monitor, and for the mail of the app.')
+@description('The operators\' e-mail addresses, separated by commas. The rules of Azure Monitor and the app send their mail there.')
 @minLength(6)
 param operatorEmail string
 
-@description('The https addresses, separated by commas, to which the rules of Azure Monitor post in the common alert schema. They may contain a secret.')
+@description('The https addresses, separated by commas, to which the rules of Azure Monitor post alerts in the common alert schema. They may contain a secret.')
 @secure()
 param operatorWebhooks string = ''
 
@@ -28,11 +28,11 @@ param teamsWebhookUrl string = ''
 @secure()
 param slackWebhookUrl string = ''
 
-@description('Mail server of your own: smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 for STARTTLS. It is a secret. Empty: no mail through it.')
+@description('The address of your mail server: smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 for STARTTLS. It is a secret. Empty: no mail through it.')
 @secure()
 param smtpUrl string = ''
 
-@description('Sender of the mail that goes through SMTP_URL.')
+@description('Sender of the mail that goes through SMTP_URL. Required if SMTP_URL is set.')
 param smtpSender string = ''
 
 @description('Where Azure keeps copies of the orders: in several zones (zone), in two regions (geo), or both (geo-zone).')
@@ -46,20 +46,20 @@ param redundancy string = 'zone'
 @description('Reach storage, Service Bus, Event Grid and Key Vault through private endpoints only. This needs Service Bus Premium.')
 param networkIsolation bool = false
 
-@description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')
+@description('Let the app also play the remote services. You can make them fail on demand. For demonstrations, never in production.')
 param simulatedServices bool = false
 
 @description('Settings with which the agents call their services: URLs, token scopes, secrets or Key Vault references.')
 @secure()
 param serviceSettings object = {}
 
-@description('Object id of a user or a group that gets the data roles of the app, to run it locally or to set secrets. Empty: nobody.')
+@description('Object id of a user or a group that gets the roles of the app on its data, to run the app locally or to store secrets in the Key Vault. Empty: nobody.')
 param developerPrincipalId string = ''
 
-@description('Client id of the app registration with which operators sign in (Entra ID), besides needing the key. Empty: the key alone.')
+@description('Client id of the app registration with which operators sign in (Entra ID). They need the key too. Empty: operators need only the key.')
 param operatorSignInClientId string = ''
 
-@description('Id of the only Azure Front Door that may call the app. Empty: the app is public.')
+@description('Id of the only Azure Front Door that may call the app. Empty: everybody can call the app.')
 param frontDoorId string = ''
 
 // What most deployments leave alone. The compiler compares the files with these types.

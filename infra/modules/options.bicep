@@ -16,12 +16,12 @@ type AppOptions = {
   @maxValue(1000)
   maximumInstances: int
 
-  @description('Number of always-ready instances for HTTP, and the same number for each function that processes orders. They cost money when idle. With 0 there are cold starts.')
+  @description('Number of always-ready instances for all HTTP functions together, and the same number for each function that processes orders. They cost money when idle. With 0, a call or message may wait until an instance starts.')
   @minValue(0)
   @maxValue(20)
   alwaysReadyInstances: int
 
-  @description('HTTP calls that an instance handles at the same time.')
+  @description('Maximum number of HTTP calls that an instance handles at the same time.')
   @minValue(1)
   @maxValue(1000)
   httpConcurrency: int
@@ -29,13 +29,13 @@ type AppOptions = {
   @description('How a new version or setting reaches the instances: Recreate ends running work, RollingUpdate (in preview) lets it finish.')
   updateStrategy: 'Recreate' | 'RollingUpdate'
 
-  @description('Keep instances of the app in several zones. Azure bills two always ready instances for HTTP calls and for each function.')
+  @description('Keep instances of the app in several zones. Azure bills two always-ready instances for all HTTP functions together, and two for each other function.')
   zoneRedundant: bool
 
   @description('Scale by the length of the Service Bus queues. The app then gets the right to manage the namespace.')
   scaleByQueueLength: bool
 
-  @description('Address, or range such as 203.0.113.0/24, from which alone a new version may be deployed. Empty: from anywhere.')
+  @description('The only address, or range of addresses such as 203.0.113.0/24, from which you can deploy a new version. Empty: from anywhere.')
   deployFrom: string
 
   @description('Origins of other sites whose pages may call the app, such as https://shop.example.com.')
@@ -44,7 +44,7 @@ type AppOptions = {
   @description('App role that operators need when they sign in. Empty: everybody who is assigned to the app registration.')
   operatorRole: string
 
-  @description('Further settings of the app by name (engine/azure/settings.py). They are texts, and replace those of the template.')
+  @description('Further settings of the app by name (engine/azure/settings.py). Each value is a text, and replaces the value of the template.')
   settings: {
     *: string
   }
@@ -62,10 +62,10 @@ type DataOptions = {
   @description('Lock the storage account with the orders against deletion. You need Owner or User Access Administrator to create the lock, and azd down fails until you delete it.')
   lock: bool
 
-  @description('Give the app its role for tables on the whole account, if Azure refuses transactions with a role on each table.')
+  @description('Give the app its role for tables on the whole account instead of each table. Use this if Azure refuses transactions.')
   tableRoleOnAccount: bool
 
-  @description('Make a Key Vault for the secrets of the services, which the app may read.')
+  @description('Create a Key Vault for the secrets with which the app calls the services. The app may read them.')
   keyVault: bool
 }
 
@@ -90,19 +90,19 @@ type MonitoringOptions = {
   @minValue(0)
   dailyLogGigabytes: int
 
-  @description('Call /api/health from three places every 15 minutes. Switched off with FRONT_DOOR_ID, because only Front Door can call the app.')
+  @description('Let Azure call /api/health from three places every 15 minutes. With FRONT_DOOR_ID this test is always off, because then only Front Door can call the app.')
   availabilityTest: bool
 
-  @description('After how many minutes without a sweep of the supervisor the operators get an alert.')
+  @description('Number of minutes without a sweep of the supervisor after which the operators get an alert.')
   sweepMissingMinutes: 5 | 10 | 15 | 30 | 45
 
   @description('Let the app mail alerts to OPERATOR_EMAIL through Azure Communication Services, from a domain that Azure manages.')
   mail: bool
 
-  @description('Geography in which Azure keeps the data of that mail, such as Europe or United States. It cannot be changed later.')
+  @description('Geography, such as Europe or United States, in which Azure keeps the data of the mail that the option mail sends. It cannot be changed later.')
   mailDataLocation: string
 
-  @description('Rules that say which alerts go to which channel. Without any, each alert that needs an action goes to every channel.')
+  @description('Rules that say which alerts go to which channel. Without rules, each alert that needs an action goes to every channel.')
   alertRules: AlertRule[]
 
   @description('Shortest time in seconds between two messages to a channel, after the first one.')
@@ -110,14 +110,14 @@ type MonitoringOptions = {
   @maxValue(86400)
   alertIntervalSeconds: int
 
-  @description('How many operations on tables the work on alerts takes at most per second, in each process.')
+  @description('Maximum number of table operations per second for the work on alerts, in each process.')
   @minValue(5)
   @maxValue(1000)
   alertOperationsPerSecond: int
 }
 
 @sealed()
-@description('Sends to a channel the alerts that need an action, or with severity info every alert: of these types, workflows and codes of causes alone, if given.')
+@description('Sends alerts to a channel: those that need an action, or with severity info all alerts. If types, workflows or causes are given, only alerts with one of these types, workflows or codes of causes.')
 type AlertRule = {
   channel: 'mail' | 'teams' | 'slack' | 'smtp'
   severity: 'action' | 'info'?
