@@ -100,7 +100,7 @@ class Settings(ChannelSettings):
     )
 
     state_storage: SecretStr | None = Field(None, alias="StateStorage")
-    """The storage account's connection string, instead of its addresses and an identity."""
+    """The storage account's connection string. It replaces the three addresses and the identity."""
     table_service_uri: StorageUri | None = Field(None, alias="StateStorage__tableServiceUri")
     """The address of the storage account's tables."""
     queue_service_uri: StorageUri | None = Field(None, alias="StateStorage__queueServiceUri")
@@ -108,21 +108,24 @@ class Settings(ChannelSettings):
     blob_service_uri: StorageUri | None = Field(None, alias="StateStorage__blobServiceUri")
     """The address of the storage account's blobs."""
     storage_client_id: str | None = Field(None, alias="StateStorage__clientId")
-    """The client id of the managed identity for storage, if it is not the app's own."""
+    """The client id of a user-assigned managed identity for storage.
+
+    With this identity the app also gets tokens for the services of agents, and sends mail.
+    """
     service_bus: SecretStr | None = Field(None, alias="ServiceBus")
-    """The namespace's connection string, instead of its host name and an identity."""
+    """The connection string of the namespace. It replaces the host name and the identity."""
     service_bus_namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = Field(
         None, alias="ServiceBus__fullyQualifiedNamespace"
     )
     """The host name of the namespace, such as orders.servicebus.windows.net."""
     service_bus_client_id: str | None = Field(None, alias="ServiceBus__clientId")
-    """The client id of the managed identity for Service Bus, if it is not the app's own."""
+    """The client id of a user-assigned managed identity for Service Bus."""
     event_grid_endpoint: Url = Field(alias="EVENT_GRID_ENDPOINT")
     """The address of the Event Grid topic."""
     event_grid_key: SecretStr | None = Field(None, alias="EVENT_GRID_KEY")
-    """The topic's key. Without it a managed identity is used, which needs https."""
+    """The key of the topic. Without a key, the app uses its managed identity."""
     event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
-    """The client id of the managed identity for Event Grid, if it is not the app's own."""
+    """The client id of a user-assigned managed identity for Event Grid."""
     addresses: Mapping[str, str] = Field(default_factory=dict)
     """The address of each agent's service, from the setting that the agent declares."""
     scopes: Mapping[str, str] = Field(default_factory=dict)
@@ -134,105 +137,154 @@ class Settings(ChannelSettings):
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, alias="CALLS_IN_FLIGHT"
     )
-    """How many concurrent calls each agent's service takes, as JSON.
+    """How many concurrent calls the service of each agent takes, such as `{"my-agent": 50}`.
 
-    An agent that is not named has its declared number (`calls_in_flight`).
+    For any other agent, the `calls_in_flight` of its declaration applies.
     """
     max_concurrent_calls: int = Field(100, alias="MAX_CONCURRENT_CALLS", ge=1)
-    """How many concurrent calls of one agent a process makes, even if the service takes more."""
+    """The most concurrent calls of one agent in one process, even if the service takes more."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1, le=1000)
-    """After failures for this many orders in sequence an agent's circuit opens (AGT-8)."""
+    """The circuit of an agent opens when calls for this many orders fail, without a success in
+    between (AGT-8)."""
     circuit_open_seconds: PauseSeconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
-    """How long the circuit stays open before one call tries again."""
+    """How long the circuit stays open before a half-open probe.
+
+    The time grows with each probe that fails, to at most ten times this value.
+    """
     longest_retry_after_seconds: PauseSeconds = Field(600, alias="LONGEST_RETRY_AFTER_SECONDS")
-    """The longest pause that a service can ask for (`Retry-After`) before one call tries again."""
+    """The longest pause that a service can request. A longer `Retry-After` is shortened to it."""
     cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
-    """How long a cooldown lasts after the threshold, unless the workflow defines it."""
+    """How long a cooldown lasts, unless the step has its own `cooldown`."""
     max_retry_pause_seconds: float = Field(
         300,
         alias="MAX_RETRY_PAUSE_SECONDS",
         ge=0,
         le=LONGEST_WAIT.total_seconds(),
     )
-    """The longest pause between two attempts that timed out, unless the workflow defines it.
+    """The longest pause before a retry, unless the step has its own `max_retry_pause`.
 
-    The pause grows with each of them. Zero is for no pause (SUP-3).
+    The first retry has no pause. Before further retries, the longest possible pause doubles each
+    time. 0 means no pauses (SUP-3).
     """
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
-    """Whether the app also simulates the remote services. Never set this in production."""
+    """Whether the app also simulates the remote services. Never set this to true in production."""
     operator_sign_in: bool = Field(default=False, alias="OPERATOR_SIGN_IN")
-    """Whether operators sign in at the platform. Otherwise its headers are ignored."""
-    operator_role: str = Field("", alias="OPERATOR_ROLE")
-    """The role that a signed-in user must have to act as an operator; empty for none."""
-    step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
-    """How long one attempt of a step may take, unless the workflow defines it."""
-    failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
-    """A step has failed once its failures reach this number (SUP-3)."""
-    max_unbegun_attempts: int = Field(12, alias="MAX_UNBEGUN_ATTEMPTS", ge=1, le=MOST_TRIES)
-    """A step fails after so many requests in a row that no agent began (SUP-9).
+    """Whether operators sign in with App Service authentication.
 
-    The pauses between them grow (SCH-16): twelve take about ten minutes and as many timeouts.
+    If false, the app ignores the headers in which the platform names the user (OPR-10).
+    """
+    operator_role: str = Field("", alias="OPERATOR_ROLE")
+    """The app role that a signed-in user needs to be an operator.
+
+    If it is empty, everybody who signs in is an operator.
+    """
+    step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
+    """How long one attempt at a step may take, unless the step has its own `timeout`."""
+    failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
+    """A step fails or cools down when its failures reach this number (SUP-3).
+
+    A step with its own `threshold` ignores this setting.
+    """
+    max_unbegun_attempts: int = Field(12, alias="MAX_UNBEGUN_ATTEMPTS", ge=1, le=MOST_TRIES)
+    """A step fails or cools down after this many requests in a row that no agent began (SUP-9).
+
+    The pauses between the requests grow (SCH-16). With a timeout of 60 seconds, twelve requests
+    take at least 16 minutes.
     """
     clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, le=60)
-    """A time longer than the expected skew between the clocks of the machines."""
+    """The largest expected difference between the clocks of two machines.
+
+    A reply counts until this time after the complete-by time, and the supervisor waits as long.
+    """
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
-    """How long the lease of the supervisor that sweeps lasts. Azure takes 15 to 60 (SUP-5)."""
+    """How long the lease of the supervisor that sweeps lasts if it is not renewed (SUP-5)."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
     """The number of buckets for new orders. You can raise it at any time, but never lower it."""
     remote_call_timeout_seconds: StepSeconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
-    """How long an agent waits for one answer of its remote service."""
+    """How long an agent waits for the answer to one call of its service."""
     reply_margin_seconds: float = Field(1, alias="REPLY_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
-    """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
+    """How long before the complete-by time an agent stops its calls (AGT-4).
+
+    So its reply arrives in time, even if the clocks of two machines differ.
+    """
     slowdown_file: Path | None = Field(None, alias="LOCAL_SLOWDOWN_FILE")
-    """Where `make run` writes how slow the machine is. Never set this on Azure."""
+    """The file to which `make run` writes how slow the machine is. Never set this on Azure."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
-    """How many days finished orders, alerts, poison messages and keys are kept; 0 for ever."""
+    """How many days ended orders, alerts, poison messages and idempotency keys are kept.
+
+    0 keeps them for ever. An order that waits for an operator is always kept.
+    """
     reply_to_prefix: str = Field(
         "status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
-    """The prefix of the names of all queues of senders (SUB-5)."""
-    unknown_name_max_deliveries: int = Field(24, alias="UNKNOWN_NAME_MAX_DELIVERIES", ge=1, le=90)
-    """How often a submission is delivered if only a newer version may know a name in it.
+    """The prefix of the queues to which the app may send notifications (SUB-5).
 
-    Then it is refused. It is delivered again after the `visibilityTimeout` of host.json, so 24 take
-    two minutes, which is longer than two versions run side by side in an upgrade. The number must
-    stay below the `maxDequeueCount`, at which the platform gives no reason.
+    A submission whose `replyTo` has another prefix is rejected.
+    """
+    unknown_name_max_deliveries: int = Field(24, alias="UNKNOWN_NAME_MAX_DELIVERIES", ge=1, le=90)
+    """After this many deliveries, a submission to an unknown workflow or bucket is kept as poison.
+
+    Until then, a host with a newer version may receive the submission (FLT-12). The pause between
+    two deliveries is the `visibilityTimeout` in `host.json`, so 24 deliveries take two minutes.
+    That is longer than two versions run side by side in an upgrade. The number must be less than
+    the `maxDequeueCount` in `host.json`. Otherwise the platform rejects the submission first, and
+    the reason is lost.
     """
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
-    """How often a notification that its queue refuses is sent, with growing pauses."""
+    """How many times a notification is sent to a queue that refuses it, with growing pauses.
+
+    Then the notification is dropped, and an alert is raised.
+    """
     mixed_version_seconds: Seconds = Field(86_400, alias="MIXED_VERSION_SECONDS")
-    """How long orders and messages of a newer version are left to newer hosts (FLT-12)."""
+    """How long a host leaves orders and messages of a newer version to newer hosts (FLT-12)."""
     max_silence_seconds: Seconds = Field(3600, alias="MAX_SILENCE_SECONDS")
-    """How long an order waits for silent agents before its step fails (SUP-9)."""
+    """A step fails or cools down when its order has waited this long for silent agents (SUP-9)."""
     pending_alert_seconds: Seconds = Field(900, alias="PENDING_ALERT_SECONDS")
-    """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
+    """An alert is raised if an order is claimable, or overdue, for longer than this (SUP-7).
+
+    The same time applies to a submission in the queue and to a silent agent.
+    """
     sweep_alert_seconds: Seconds = Field(300, alias="SWEEP_ALERT_SECONDS")
-    """How long the app may be without a sweep before an alert (SUP-7)."""
+    """An alert is raised if the supervisor has not swept for longer than this (SUP-7)."""
     alert_operations_per_second: float = Field(
         50, alias="ALERT_OPERATIONS_PER_SECOND", ge=5, le=1000
     )
-    """The limit of operations on tables for the work on alerts, in each process."""
+    """The limit of table operations in each process for alerts and notifications."""
     log_link: str = Field("", alias="LOG_LINK", pattern=r"^(https?://\S*\{orderId\}\S*)?$")
-    """The address of the log of an order, with `{orderId}` in it; empty for none."""
+    """The address at which operators read the log of an order. It contains `{orderId}`.
+
+    If it is empty, the console shows no link.
+    """
     runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")
-    """Where operators read `docs/operations/runbooks.md`; empty for nowhere."""
+    """The address at which operators read `docs/operations/runbooks.md`.
+
+    If it is empty, alerts have no link to a runbook.
+    """
     language: str = Field(ENGLISH, alias="APP_LANGUAGE")
-    """The language of the texts for people: the name of a file in `engine/words`, or `pseudo`."""
+    """The language of texts for people: the name of a catalogue in `engine/words`, such as `en`.
+
+    `pseudo` is English with accents, for tests of a translation.
+    """
     public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")
-    """The app's own address as others reach it. Callback URLs are made of it (ANS-6)."""
+    """The address at which others reach the app. Callback URLs begin with it (ANS-6).
+
+    If a workflow waits for external events, or an agent has `calls_back`, the app does not start
+    without this setting.
+    """
     public_calls_per_minute: int = Field(300, alias="PUBLIC_CALLS_PER_MINUTE", ge=0, le=100_000)
-    """How many public calls a minute one address may make in each process; 0 for any number."""
+    """How many public calls a minute each process accepts from one address. 0 means no limit."""
     trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode, BeforeValidator(_listed)] = (
         Field((), alias="TRUSTED_PROXIES")
     )
-    """The addresses and networks, with commas, of proxies before Azure's front end.
+    """The proxies in front of Azure's front end: addresses and networks, separated by commas.
 
-    A forwarded address counts only if one of these proxies sent the call.
+    The app believes the address of a caller in `X-Forwarded-For` only if one of these proxies, or
+    Azure's front end, added it.
     """
     instance_id: str = Field(default_factory=default_instance_id)
     """The value of `LockedBy` while this process handles an order."""
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
-    """When the supervisor sweeps."""
+    """When the supervisor sweeps, such as `*/15 * * * * *` for every 15 seconds."""
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     """When the scheduler polls for orders whose wake-up was lost."""
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")

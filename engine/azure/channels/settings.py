@@ -56,27 +56,33 @@ class ChannelSettings(BaseSettings):
     mail_endpoint: (
         Annotated[str, Field(pattern=r"^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?$")] | None
     ) = Field(None, alias="MAIL_ENDPOINT")
-    """The address of the communication service; the app's identity may send with it."""
+    """The address of the Azure communication service.
+
+    The app's identity needs the right to send mail with this service.
+    """
     mail_sender: str | None = Field(None, alias="MAIL_SENDER")
-    """The sender of mail from the communication service."""
+    """The address from which the communication service sends mail."""
     alert_recipients: SecretStr | None = Field(None, alias="ALERT_RECIPIENTS")
-    """The addresses to which both mail channels send, with commas between them."""
+    """The addresses to which both mail channels send, separated by commas."""
     teams_webhook_url: SecretStr | None = Field(None, alias="TEAMS_WEBHOOK_URL")
-    """The address of a Teams workflow: everybody who has it can post."""
+    """The address of a Teams workflow. Anyone who knows the address can post."""
     slack_webhook_url: SecretStr | None = Field(None, alias="SLACK_WEBHOOK_URL")
-    """The address of an incoming webhook: everybody who has it can post."""
+    """The address of an incoming webhook of Slack. Anyone who knows the address can post."""
     smtp_url: SecretStr | None = Field(None, alias="SMTP_URL")
-    """The address of a mail server with user and password."""
+    """The address of a mail server, such as `smtps://USER:PASSWORD@HOST:465`."""
     smtp_sender: str | None = Field(None, alias="SMTP_SENDER")
-    """The sender of mail over this mail server."""
+    """The address from which this mail server sends mail."""
     alert_rules: Annotated[list[ChannelRule], NoDecode, BeforeValidator(_decoded)] = Field(
         default_factory=list, alias="ALERT_RULES"
     )
-    """Rules that choose channels. Without rules, each alert that needs an action goes to all."""
+    """Rules that choose the channels of an alert.
+
+    Without rules, each alert that needs an action goes to all channels.
+    """
     alert_interval_seconds: Annotated[float, Field(gt=0, le=DAY_SECONDS)] = Field(
         600, alias="ALERT_INTERVAL_SECONDS"
     )
-    """The shortest time between two messages to a channel."""
+    """The shortest time between two digests to a channel."""
 
     @property
     def recipients(self) -> Sequence[str]:
