@@ -292,6 +292,8 @@ def _commands(
     members = command.commands if isinstance(command, click.Group) else {}
     shared = _shared([_options(member, context) for member in members.values()])
     options = _options(command, context) | shared
+    if shared:
+        yield f"Enter these options after the name of the command, as in `{path} {min(members)} OPTION`:"
     if own := [(f"`{name}`", text) for name, text in options.items() if name not in known]:
         yield table(("option", "meaning"), own)
     for name in sorted(members):
