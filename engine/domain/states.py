@@ -70,7 +70,7 @@ class Finished(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Startable):
-    """Waits for the steps before it or for an agent with capacity, and not for a time."""
+    """The step waits for earlier steps, a claim or an agent with capacity, but not for a time."""
 
     cause: Cause | None = None
     retry_by: AwareDatetime | None = None
@@ -78,9 +78,9 @@ class Waiting(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Delayed(Startable):
-    """Waits after repeated time-outs.
+    """The step waits for a random time after repeated time-outs (SUP-3).
 
-    The pause is random, so that steps that failed together are not all retried together (SUP-3).
+    So requests that failed together are not repeated at the same time.
     """
 
     until: AwareDatetime
@@ -90,9 +90,9 @@ class Delayed(Startable):
 
 @dataclass(frozen=True, slots=True)
 class BackingOff(Startable):
-    """Waits after attempts that counted as no failure.
+    """The step waits after attempts that did not count as failures.
 
-    The pause grows with their number (SCH-16).
+    The pause grows with each such attempt (SCH-16).
     """
 
     until: AwareDatetime
@@ -102,7 +102,7 @@ class BackingOff(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Startable):
-    """The service accepted the work and finishes it later. Its agent calls again (AGT-11)."""
+    """The service accepted the work and finishes it later. The agent will call again (AGT-11)."""
 
     ask_again_at: AwareDatetime | None = None
     """The time of the next request, or None for as soon as an agent has capacity."""
@@ -110,9 +110,9 @@ class Deferred(Startable):
 
 @dataclass(frozen=True, slots=True)
 class CoolingDown(Startable):
-    """Reached its threshold.
+    """Instead of failing, the step waits for its cooldown (SUP-3).
 
-    Waits for a long time, and starts again with a failure count of zero (SUP-3).
+    Its failure count is zero again.
     """
 
     until: AwareDatetime
@@ -122,7 +122,7 @@ class CoolingDown(Startable):
 
 @dataclass(frozen=True, slots=True)
 class ConditionPending(Startable):
-    """Its condition and its start time have not been evaluated yet (SCH-14, SCH-15)."""
+    """The condition and the start time have not been evaluated yet (SCH-14, SCH-15)."""
 
     refusal: Cause | None = None
     """The cause of an early refusal by an external party. It counts only if the step is needed
@@ -131,7 +131,7 @@ class ConditionPending(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Scheduled(Startable):
-    """Waits for the start time that its workflow chose (SCH-15)."""
+    """The step waits for the start time that its `start_at` returned (SCH-15)."""
 
     at: AwareDatetime
 
@@ -149,22 +149,22 @@ class LateEffectsPossible(Wait):
 
 @dataclass(frozen=True, slots=True)
 class Running(AtWork):
-    """An agent does the step."""
+    """An agent has a request to do the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitingExternalEvent(UnderWay):
-    """The step waits for an external event, and no agent has a request (ANS-1)."""
+    """The step waits for an external event. No agent has a request (ANS-1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCancelled(State):
-    """The order no longer waits for the external event (SCH-12)."""
+    """The order ends or is undone, so it no longer waits for the external event (SCH-12)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed(Finished):
-    """The step was done. Its effect has the result."""
+    """The step was done. The record of its effect contains the result."""
 
 
 class SkipReason(StrEnum):
@@ -188,7 +188,10 @@ class Skipped(Finished):
 
 @dataclass(frozen=True, slots=True)
 class Failed(SettledStep):
-    """No more attempts are made. The rule of the step or an operator decides what follows."""
+    """No more attempts are made.
+
+    The `on_failure` of the step or an operator decides what follows.
+    """
 
     cause: Cause
     operator_decides: bool = False
@@ -203,19 +206,19 @@ class Failed(SettledStep):
 
 @dataclass(frozen=True, slots=True)
 class UndoPending(State):
-    """The step has to be undone, and no attempt to undo it is running."""
+    """The step has to be undone. The field `wait` says why the undo has not started yet."""
 
     wait: Wait = field(default_factory=Waiting)
 
 
 @dataclass(frozen=True, slots=True)
 class Undoing(AtWork):
-    """An agent undoes the step."""
+    """An agent has a request to undo the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoFailed(SettledStep):
-    """No more attempts to undo the step are made, and its effect may remain (UND-4)."""
+    """No more attempts to undo the step are made. The effect of the step may remain (UND-4)."""
 
     cause: Cause
     operator_decides: bool = False
