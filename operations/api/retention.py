@@ -200,7 +200,7 @@ class RetentionService:
         bucket = keys.bucket_of(start)
         if bucket not in buckets:
             raise InvalidError([InputFault("continuation", "unknown-page")])
-        # For every page, because a caller may begin at any page. The address itself is personal data.
+        # For every page, because a caller may begin at any page. The address is personal data.
         log.info("operators.customer_searched", extra={"operator": request.operator})
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
@@ -224,7 +224,7 @@ class RetentionService:
         return any(_is_of(step, workflow, email) for step in order.steps)
 
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
-        """Erase the personal data of an order; raises `RefusedError` or `UnknownOrderError`.
+        """Erase the personal data of an order.
 
         Poison messages that name the order are removed first, even if the order does not exist.
         Raises `RefusedError` or `UnknownOrderError`.

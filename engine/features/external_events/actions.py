@@ -24,8 +24,8 @@ def extend_deadline(
     """Wait for the event until this time, which may be earlier than before (ANS-7).
 
     Raises `InvalidError` for a time that has passed, is too far in the future, or is after the
-    deadline of the order (SCH-17). Raises `ActionRefusedError` for an order on hold: the due time of
-    its event moves when the order is released (OPR-7).
+    deadline of the order (SCH-17). Raises `ActionRefusedError` for an order on hold: the
+    due time of its event moves when the order is released (OPR-7).
     """
     step = _awaited_step(order, name)
     if order.hold:
