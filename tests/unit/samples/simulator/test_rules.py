@@ -291,7 +291,7 @@ def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
 def test_the_fault_that_the_page_shows_meets_one_operation():
     """The page about services says how a fault is for one operation alone (newcomer C, `match`)."""
     page = Path(__file__).parents[4] / "docs/reference/agents.md"
-    [shown] = re.findall(r'`(\{"mode".*?\}\})`', page.read_text())
+    [shown] = re.findall(r"-d '(\{\"mode\".*?\}\})'", page.read_text())
     in_page = FaultInForce(**dict(SimulatedFault.model_validate_json(shown)))
     bank = simulated(CLAIMS)["bank"]
     check(bank, in_page)
