@@ -94,9 +94,11 @@ class OperatorService:
         )
 
     async def list(self, page: OrdersPage) -> OrderList:
-        """List open orders, the longest waiting first, or ended orders, the newest first.
+        """List open orders, the most urgent first, or ended orders, the newest first.
 
-        With a key, list the orders with this key.
+        Failed and held orders that wait longest are the most urgent. Processing and waiting orders
+        are sorted by the complete-by time of their steps, and pending orders by priority, agent and
+        age. With a key, list the orders with this key.
         """
         return await (self._of_state(page) if page.key is None else self._of_key(page, page.key))
 

@@ -524,8 +524,8 @@ async def work_item_page(
 ) -> tuple[Sequence[IndexRow], str | None]:
     """Return a page of the work index of all buckets, and where the next page begins.
 
-    The page has rows with keys from `start` to before `end`, oldest first. Raises `InvalidError` if
-    `continuation` is outside this range.
+    The page has rows with keys from `start` to before `end`, sorted by key. Raises `InvalidError`
+    if `continuation` is outside this range.
     """
     if continuation:
         if not start <= continuation < end:
