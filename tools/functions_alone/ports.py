@@ -4,7 +4,7 @@ import os
 import random
 import socket
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -75,12 +75,13 @@ class Ports:
             if len(names) > 1
         ]
 
-    def check_free(self) -> None:
-        """Raise `StackError` if other programs listen on ports.
+    def check_free(self, without: Collection[str] = ()) -> None:
+        """Raise `StackError` if other programs listen on ports, except on those of the names in `without`.
 
         It names every such port and the variable that changes it.
         """
-        if taken := self.taken(*(field.name for field in fields(self))):
+        names = (field.name for field in fields(self) if field.name not in without)
+        if taken := self.taken(*names):
             raise StackError(*taken)
 
     def taken(self, *names: str) -> list[StackFault]:

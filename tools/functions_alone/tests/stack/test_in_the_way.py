@@ -29,6 +29,18 @@ async def test_every_taken_port_is_named_before_anything_starts(tmp_path, config
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_the_ports_of_parts_that_are_not_started_may_be_taken(config_of):
+    """An app without Event Grid and channels needs six ports."""
+    ports = Ports.free()
+    taken = ("http_port", "eventgrid_port", "channels_port", "smtp_port")
+    with ExitStack() as sockets:
+        for name in taken:
+            sockets.enter_context(socket.create_server((HOST, getattr(ports, name))))
+        with pytest.raises(StackError) as raised:
+            await Stack(config_of(ports=ports, topic=None, channels=False)).start()
+    assert list(raised.value.faults) == [in_use(ports, "http_port")]
+
+
 def in_use(ports, name):
     """The fault of a port on which this process listens."""
     own = f"{Path(psutil.Process().cmdline()[0]).name} (process {os.getpid()})"
