@@ -261,26 +261,35 @@ def test_orders_per_second_follow_from_what_an_order_takes():
         assert number(orders) == pytest.approx(number(takes) / number(taken), rel=0.02), name
 
 
-def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says():
-    """For the rates that are simulated in a moment."""
-    found = 0
-    for cells in rows(SCALE, "orders/s"):
-        rate, instances, buckets, queries, read, account, partition = map(number, cells)
-        if rate > 50:
-            continue
-        setup = Setup(
-            workflow=workflow_of("shop"), rate=rate, process_per_function=True, instances=int(instances), buckets=int(buckets),
-            hop=0.01, call=0.5, limits=Limits(bus_credits=1_000_000),
-        )  # fmt: skip
-        simulation = Simulation(setup).run()
-        costs, shares = simulation.per_order(), simulation.shares()
-        assert (queries, read) == (
-            round(costs["table_look_queries"], 1),
-            round(costs["table_entities_read"]),
-        )
-        assert (account, partition) == (
-            round(100 * shares["table account"]),
-            round(100 * shares["partition"]),
-        )
-        found += 1
-    assert found
+SIMULATED_IN_A_MOMENT = 100
+"""Orders a second. A higher rate takes up to half a minute."""
+
+
+def simulated_rows():
+    """The rows of the table about many processes, each as an argument of the test."""
+    table = rows(SCALE, "orders/s")
+    assert table
+    for cells in table:
+        rate, instances, buckets, *_ = numbers = [*map(number, cells)]
+        marks = [pytest.mark.soak] if rate > SIMULATED_IN_A_MOMENT else []
+        name = f"{rate:g} a second, {instances:g} instances, {buckets:g} buckets"
+        yield pytest.param(numbers, id=name, marks=marks)
+
+
+@pytest.mark.parametrize("numbers", [*simulated_rows()])
+def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says(numbers):
+    rate, instances, buckets, queries, read, account, partition = numbers
+    setup = Setup(
+        workflow=workflow_of("shop"), rate=rate, process_per_function=True, instances=int(instances), buckets=int(buckets),
+        hop=0.01, call=0.5, limits=Limits(bus_credits=1_000_000),
+    )  # fmt: skip
+    simulation = Simulation(setup).run()
+    costs, shares = simulation.per_order(), simulation.shares()
+    assert (queries, read) == (
+        round(costs["table_look_queries"], 1),
+        round(costs["table_entities_read"]),
+    )
+    assert (account, partition) == (
+        round(100 * shares["table account"]),
+        round(100 * shares["partition"]),
+    )
