@@ -83,6 +83,8 @@ def wanted(environment: Mapping[str, str]) -> Iterator[str]:
 def _known(environment: Mapping[str, str], names: Set[str], seconds: int) -> Set[str]:
     """Return the functions that Azure knows, when it knows all of these or the time is over.
 
+    Until then, request in each round that Azure reads the app's functions again.
+
     Raises `AzureError` if Azure refuses permanently or has sent no list in time, and `HookError` if
     Azure cannot be called.
     """

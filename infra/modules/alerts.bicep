@@ -224,7 +224,7 @@ var queryRules = [
   {
     name: 'waiting'
     severity: 1
-    description: 'Orders wait for more than ten minutes to be claimed: no scheduler works, or too few.'
+    description: 'Orders wait for more than ten minutes to be claimed: no scheduler works, or too few, or no agent can take their steps.'
     query: loadTextContent('../queries/waiting.kql')
     operator: 'GreaterThan'
     threshold: 0

@@ -32,8 +32,8 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   }
 }
 
-// All other queues forward their dead letters to this queue, so one function handles them. Its own dead letters raise the
-// alert dead-lettered.
+// All other queues except those for senders (status-…) forward their dead letters to this queue, so one function handles
+// them. Its own dead letters, and those of the queues for senders, raise the alert dead-lettered.
 resource deadLetters 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: namespace
   name: deadLetterName
