@@ -132,6 +132,7 @@ module network 'modules/network.bicep' = if (networkIsolation) {
     token: token
     location: location
     tags: tags
+    withVault: data.keyVault
   }
 }
 

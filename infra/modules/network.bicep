@@ -1,15 +1,18 @@
 param token string
 param location string
 param tags object
+param withVault bool
 
-var zones = [
-  'privatelink.blob.${environment().suffixes.storage}'
-  'privatelink.queue.${environment().suffixes.storage}'
-  'privatelink.table.${environment().suffixes.storage}'
-  'privatelink.servicebus.windows.net'
-  'privatelink.eventgrid.azure.net'
-  'privatelink.vaultcore.azure.net'
-]
+var zones = concat(
+  [
+    'privatelink.blob.${environment().suffixes.storage}'
+    'privatelink.queue.${environment().suffixes.storage}'
+    'privatelink.table.${environment().suffixes.storage}'
+    'privatelink.servicebus.windows.net'
+    'privatelink.eventgrid.azure.net'
+  ],
+  withVault ? ['privatelink.vaultcore.azure.net'] : []
+)
 
 resource network 'Microsoft.Network/virtualNetworks@2024-07-01' = {
   name: 'vnet-${token}'

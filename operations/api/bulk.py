@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.actions.action import OperatorCommand
+from engine.decisions.actions.arguments import concerns_named_step
 from engine.decisions.lists import LIST_OF
 from engine.decisions.operator_actions import BY_NAME, AnyAction
 from engine.decisions.results import kept_answer
@@ -98,7 +99,7 @@ class BulkService:
         until = self._until(request)
         action = BY_NAME[request.action]
         command = None if request.dry_run and not request.arguments else command_of(request)
-        if {"step"} < action.asks.model_fields.keys() and request.where.step is None:
+        if concerns_named_step(action.asks) and request.where.step is None:
             acted_on = text(f"action.{action.name}.done")
             facts = {"acted_on": acted_on}
             raise InvalidError([InputFault("where.step", "step-missing", facts)])

@@ -40,6 +40,14 @@ class Argument:
         return self.name.replace("_", "-")
 
 
+def concerns_named_step(asks: type[BaseModel]) -> bool:
+    """Return whether an action on many orders needs the name of a step.
+
+    It does if the action has arguments about that step, such as whether the step was done.
+    """
+    return {"step"} < asks.model_fields.keys()
+
+
 def arguments_of(asks: type[BaseModel]) -> tuple[Argument, ...]:
     """Return the arguments in the order of the model.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from engine.decisions.actions.arguments import ArgumentKind, arguments_of
+from engine.decisions.actions.arguments import ArgumentKind, arguments_of, concerns_named_step
 from engine.decisions.operator_actions import ACTIONS, AnyAction
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome
 from engine.words.catalogue import text
@@ -19,8 +19,6 @@ OUTCOMES = click.Choice(
     [outcome.value for outcome in Outcome if STATUS_INFO[OrderStatus(outcome)].waits_for_operator]
 )
 FILTERS = (
-    WORKFLOW,
-    click.option("--step", help=text("cli.option.step")),
     click.option("--agent", help=text("cli.option.agent")),
     click.option("--cause", help=text("cli.option.cause.bulk")),
     click.option("--outcome", type=OUTCOMES, help=text("cli.option.outcome")),
@@ -42,10 +40,17 @@ def bulk() -> None:
     """Act on many orders, as a dry run unless --go is given."""
 
 
-def _filtered(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(FILTERS):
-        command = option(command)
-    return command
+def _filtered(action: AnyAction) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds the options that select orders to a command for this action."""
+    key = "cli.option.step.needed" if concerns_named_step(action.asks) else "cli.option.step"
+    options = (WORKFLOW, click.option("--step", help=text(key)), *FILTERS)
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def _command(action: AnyAction) -> click.Command:
@@ -54,7 +59,7 @@ def _command(action: AnyAction) -> click.Command:
     ]
 
     @click.command(name=action.name, help=help_of(action.name))
-    @_filtered
+    @_filtered(action)
     @click.option(
         "--until",
         type=given_time,

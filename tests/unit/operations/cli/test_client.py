@@ -496,3 +496,14 @@ def test_a_step_in_doubt_is_settled_from_the_command_line(monkeypatch):
     assert (name, body["dryRun"], body["arguments"]) == ("bulk", True, {"wasDone": False})
     assert {run(*one), run("bulk", "settle"), run(*one, "--done", "--answer", "[]")} == {2}
     assert len(posted) == 3
+
+
+def test_of_the_bulk_actions_only_settle_needs_a_step():
+    """Its other arguments are about that step, so its help says that the option is required."""
+    helps = {
+        name: next(option.help for option in command.params if option.name == "step")
+        for name, command in main.main.commands["bulk"].commands.items()
+    }
+    needed = text("cli.option.step.needed")
+    assert [name for name, shown in helps.items() if shown == needed] == ["settle"]
+    assert {shown for name, shown in helps.items() if name != "settle"} == {text("cli.option.step")}
