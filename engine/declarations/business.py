@@ -432,7 +432,7 @@ def _longest_attempts(rules: StepRules) -> timedelta:
     timeout, longest = rules.timeout, rules.max_retry_pause
     pauses = (
         backoff.longest_retry_pause(failures, timeout=timeout, longest=longest)
-        for failures in range(1, rules.threshold)
+        for failures in range(rules.threshold)
     )
     return sum(pauses, timeout * rules.threshold)
 

@@ -30,7 +30,6 @@ from engine.azure.remote import HttpRemoteService
 from engine.azure.settings import Settings, SettingsError
 from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import (
-    SETTING,
     ApiKey,
     ClientCertificate,
     ClientCredentials,
@@ -38,11 +37,9 @@ from engine.declarations.credentials import (
     Setting,
 )
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.service_forms import HEADER, Form
-from engine.declarations.workflow import DeclarationError
+from engine.declarations.service_forms import Form
 from engine.domain.errors import GatewayError, RejectedError, TransientError
 from functions_alone.ports import Ports
-from shop.business import SHOP
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds
 from tests.support.certificates import authority, signed_by
@@ -654,33 +651,3 @@ def test_no_secret_is_in_what_a_log_would_show_of_settings_and_services(monkeypa
         representation += repr(getattr(remote.credential, "_fetch", ""))
         assert "very-secret" not in representation
         assert "PRIVATE KEY" not in representation
-
-
-def mismatch(place, field, value, pattern):
-    return Fault(
-        FaultCode.PATTERN_MISMATCH, place, field=field, value=value, pattern=pattern.pattern
-    )
-
-
-@pytest.mark.parametrize(
-    ("auth", "fault"),
-    [
-        (ApiKey("POST KEY"), mismatch("agent post", "setting", "POST KEY", SETTING)),
-        (
-            ApiKey("POST_KEY", header="X Key"),
-            mismatch("agent post: auth", "header", "X Key", HEADER),
-        ),
-        (
-            ApiKey("POST_KEY", prefix="é "),
-            Fault(FaultCode.NOT_PRINTABLE, "agent post: auth", field="prefix"),
-        ),
-        (EntraToken("A-SCOPE"), mismatch("agent post", "setting", "A-SCOPE", SETTING)),
-    ],
-)
-def test_a_credential_that_no_call_could_show_is_reported_at_the_start(auth, fault):
-    """With the name of the agent."""
-    business = replace(SHOP, agents=[*SHOP.agents, post(auth)])
-    with pytest.raises(DeclarationError) as raised:
-        business.check(SHOP.agents)
-    assert raised.value.faults == [fault]
-    replace(SHOP, agents=[*SHOP.agents, post(KEY)]).check(SHOP.agents)

@@ -1,7 +1,10 @@
 """How a service is shown who calls: the settings that hold it, and what no call could show."""
 
+from dataclasses import replace
+
 import pytest
 
+from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import (
     CERTIFICATE,
     KEY,
@@ -9,6 +12,7 @@ from engine.declarations.credentials import (
     OAUTH_KEY,
     OAUTH_SCOPE,
     OAUTH_SERVER,
+    SETTING,
     ApiKey,
     ClientCertificate,
     ClientCredentials,
@@ -17,6 +21,8 @@ from engine.declarations.credentials import (
 )
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import HEADER
+from engine.declarations.workflow import DeclarationError
+from shop.business import SHOP
 
 SETTINGS = {
     "a key": (ApiKey("K"), [Setting(name="K", secret=True, meaning=KEY)]),
@@ -83,3 +89,37 @@ def test_what_no_call_could_show_is_a_fault(label):
     """Only of a key is more declared than settings, which are checked with all others."""
     auth, expected = FAULTS[label]
     assert list(auth.faults()) == expected
+
+
+def post(auth):
+    return AgentDefinition(name="post", offers="post", address="POST_URL", auth=auth)
+
+
+def mismatch(place, field, value, pattern):
+    return Fault(
+        FaultCode.PATTERN_MISMATCH, place, field=field, value=value, pattern=pattern.pattern
+    )
+
+
+@pytest.mark.parametrize(
+    ("auth", "fault"),
+    [
+        (ApiKey("POST KEY"), mismatch("agent post", "setting", "POST KEY", SETTING)),
+        (
+            ApiKey("POST_KEY", header="X Key"),
+            mismatch("agent post: auth", "header", "X Key", HEADER),
+        ),
+        (
+            ApiKey("POST_KEY", prefix="é "),
+            Fault(FaultCode.NOT_PRINTABLE, "agent post: auth", field="prefix"),
+        ),
+        (EntraToken("A-SCOPE"), mismatch("agent post", "setting", "A-SCOPE", SETTING)),
+    ],
+)
+def test_a_credential_that_no_call_could_show_is_reported_at_the_start(auth, fault):
+    """With the name of the agent."""
+    business = replace(SHOP, agents=[*SHOP.agents, post(auth)])
+    with pytest.raises(DeclarationError) as raised:
+        business.check(SHOP.agents)
+    assert raised.value.faults == [fault]
+    replace(SHOP, agents=[*SHOP.agents, post(ApiKey("POST_KEY"))]).check(SHOP.agents)
